@@ -37,7 +37,7 @@ static int evidence_exists(struct case_store *cs, uint64_t id, bool *ret, struct
 }
 
 /* An observation that nobody can look up is none. */
-static int check_seen(struct case_store *cs, const struct observation *seen, struct err *err)
+static int check_seen(struct case_store *cs, const struct citation *seen, struct err *err)
 {
 	bool there = true;
 	int r = 0;

@@ -243,7 +243,7 @@ static int read_change(const struct case_options *options, struct hypothesis_cha
 			hypothesis_status_word(change->status));
 		return err_remedy(err, "--evidence 17 for trial 17, --because 'what was seen'");
 	}
-	if (options->evidence && !observation_parse(options->evidence, &change->seen)) {
+	if (options->evidence && !citation_parse(options->evidence, &change->seen)) {
 		(void)err_set(err, -EINVAL,
 			      "--evidence wants a trial (17) or a piece of evidence "
 			      "(e3), not '%s'",

@@ -354,11 +354,11 @@ int bench_plan(struct bench *bench, struct err *err)
 	int r = bench_begin_plan(bench, err);
 
 	/* First: what is watched as its result has its id then. */
-	if (r == 0 && bench->probe.recycler.found &&
-	    recycler_plan(&bench->probe.recycler, bench->hooks, &bench->items, NULL) < 0)
-		recycler_deinit(&bench->probe.recycler);
+	if (r == 0 && bench->probe.own.found &&
+	    own_allocator_plan(&bench->probe.own, bench->hooks, &bench->items, NULL) < 0)
+		own_allocator_deinit(&bench->probe.own);
 	if (r == 0)
-		r = stakeout_plan(&bench->stakeout, bench->hooks, &bench->items, err);
+		r = watchset_plan(&bench->watchset, bench->hooks, &bench->items, err);
 	return r;
 }
 
@@ -508,8 +508,8 @@ void bench_close(struct bench *bench)
 	reading_close(bench->round.reading);
 	reading_close(bench->start.reading);
 	signature_deinit(&bench->start.kin);
-	stakeout_deinit(&bench->stakeout);
-	recycler_deinit(&bench->probe.recycler);
+	watchset_deinit(&bench->watchset);
+	own_allocator_deinit(&bench->probe.own);
 	release_deinit(&bench->release);
 	VEC_DEINIT(&bench->files);
 	strbuf_deinit(&bench->items);

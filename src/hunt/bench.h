@@ -1,8 +1,8 @@
 #pragma once
 
 #include "hunt/chase.h"
-#include "hunt/observations/recycler.h"
-#include "hunt/observations/stakeout.h"
+#include "hunt/observations/own_allocator.h"
+#include "hunt/observations/watchset.h"
 #include "model/heap.h"
 #include "read/reading.h"
 
@@ -16,7 +16,7 @@
 #define LEVELS_MAX 4u /* steps of the backtrack that are watched */
 
 /* What a failing trial showed at one level. */
-struct sight {
+struct observation {
 	uint64_t trial;
 	bool watched, since_birth;
 	bool covered;		  /* the watch lay there, whether or not it tells */
@@ -69,7 +69,7 @@ struct round_ops {
 };
 
 struct level {
-	VEC(struct sight) sights; /* one per failing trial */
+	VEC(struct observation) observations; /* one per failing trial */
 };
 
 struct race;
@@ -84,7 +84,7 @@ struct release {
 	struct stack last;     /* where that reference went */
 	char *account;	       /* its count over its life, in words */
 	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
-	struct stakeout held;  /* the one global that pointed to it at the crash, if it was one */
+	struct watchset held;  /* the one global that pointed to it at the crash, if it was one */
 	struct stack stored;   /* who put the pointer there */
 	uint64_t stores;       /* failing trials in which that was seen */
 	bool read_there;       /* whoever touched the object first had the pointer from there */
@@ -174,8 +174,8 @@ struct guards {
 
 /* allocator_probe.c */
 struct probe {
-	struct scout scout;
-	struct recycler recycler;
+	struct allocator_probe probe;
+	struct own_allocator own;
 };
 
 struct bench {
@@ -188,7 +188,7 @@ struct bench {
 	struct round round;
 	struct start start;
 	struct spent spent;
-	struct stakeout stakeout;
+	struct watchset watchset;
 	struct homes homes;
 	struct guards guards;
 	struct release release;
@@ -204,7 +204,7 @@ struct bench {
 /* bench.c */
 void bench_say(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int bench_begin_plan(struct bench *bench, struct err *err);
-int bench_plan(struct bench *bench, struct err *err); /* of bench->stakeout */
+int bench_plan(struct bench *bench, struct err *err); /* of bench->watchset */
 bool bench_hidden(const struct bench *bench);	      /* by the watch: bench->round.quiet_max */
 uint64_t bench_trials_left(const struct bench *bench);
 bool bench_may_go_on(const struct bench *bench);
@@ -256,10 +256,10 @@ void homes_settle(struct bench *bench, bool over);
 void homes_forget(struct bench *bench);
 /* Somebody was caught putting the value to where it was copied from. */
 bool homes_caught_source(const struct bench *bench);
-/* The stakeout once more. What was seen before counts until it has been seen again. */
+/* The watchset once more. What was seen before counts until it has been seen again. */
 int run_again(struct bench *bench, struct err *err);
 /* Where the home is the same in every run, whichever block it is, and how it is watched. */
-bool home_is_named(const struct backtrack_step *step, enum stake_by *ret);
+bool home_is_named(const struct backtrack_step *step, enum locate_by *ret);
 /* A variable that is not worth a hook on its function. */
 bool home_left_out(const struct bench *bench, unsigned int level);
 /* The level whose home tells; -1: none. */
@@ -276,7 +276,7 @@ bool is_healthy(const struct level *level);
 bool level_bends(const struct level *level);
 bool homes_one_of_many(const struct bench *bench);
 /* The home that the value was copied from, in most trials; NULL. */
-const struct sight *copied_from(const struct level *level);
+const struct observation *copied_from(const struct level *level);
 
 /* allocator_probe.c: may what was caught look otherwise, if the program has an allocator of its
  * own?
@@ -292,7 +292,7 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 		const struct heap_report *report, struct err *err);
 /* What they showed becomes evidence. */
 void guards_adopt(struct bench *bench);
-/* The stakeout's bytes, with guards. */
+/* The watchset's bytes, with guards. */
 int watch_damage(struct bench *bench, struct err *err);
 
 /* The request of a heap_run() as the guards have it; its settings, which the caller frees. */
@@ -305,9 +305,9 @@ void guards_count(struct bench *bench, const struct heap_report *report);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
-int toss_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
+int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
-bool toss_worth(struct bench *bench, const char *what, const char *command);
+bool random_fill_worth(struct bench *bench, const char *what, const char *command);
 
 /* fill_freed.c: a wrong value and no damage, with or without a crash. */
 bool fill_applies(const struct bench *bench);
@@ -318,30 +318,33 @@ void fill_price(const struct inquiry *inq, struct price *ret); /* random_fill.c 
 /* from_evidence.c */
 bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
 
-/* sights.c: the trial in bench->round.reading. */
+/* observe.c: the trial in bench->round.reading. */
 void read_failing(struct bench *bench);
 void read_passing(struct bench *bench);
 /* What that trial showed at a level; NULL: nothing. */
-const struct sight *sight_of(const struct bench *bench, unsigned int level, uint64_t trial);
+const struct observation *observation_of(const struct bench *bench, unsigned int level,
+					 uint64_t trial);
 
 /* instances.c: the object at this address is another one than before, it got the field's value when
  * it was made, and what that leads to is as it was made, too: nobody spoiled anything there, and
  * the difference to what was seen at this address before is none. */
 void see_instances(struct bench *bench, const struct crash_reading *crashed,
-		   const struct trial_hits *log, struct event_log *in, const struct stake *stake);
+		   const struct trial_hits *log, struct event_log *in,
+		   const struct watch_spec *spec);
 
-/* habits.c: what the writer of a sight did there before becomes evidence. */
-void see_habits(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
-		const struct sight *sight, const struct stake_result *result);
+/* store_history.c: what the writer of an observation did there before becomes evidence. */
+void see_store_history(struct bench *bench, const struct trial_hits *log,
+		       const struct event_log *in, const struct observation *observation,
+		       const struct watchset_result *result);
 
 /* Did it store the address of a block? */
-void see_pointer(const struct stake_result *result, struct write_seen *write);
+void see_pointer(const struct watchset_result *result, struct write_seen *write);
 /* The how manieth is it in its block's life? Of one that was watched from its birth. */
 void see_first(const struct trial_hits *log, const struct event_log *in,
-	       const struct stake_result *result, struct write_seen *write);
+	       const struct watchset_result *result, struct write_seen *write);
 /* How was the field written before: whole, or in parts? */
 void see_parts(const struct trial_hits *log, const struct event_log *in,
-	       const struct stake_result *result, struct symbols *symbols,
+	       const struct watchset_result *result, struct symbols *symbols,
 	       struct write_seen *write);
 
 /* frames.c: a frame that a pointer led into when it was stored. */
@@ -367,6 +370,6 @@ bool cuts_wait(const struct bench *bench);
 void refcount_note(struct bench *bench, const struct heap_report *report);
 void release_deinit(struct release *release);
 
-/* to_evidence.c: a level's sights become a hop and its evidence, and are handed over. */
+/* to_evidence.c: a level's observations become a hop and its evidence, and are handed over. */
 void tell_level(struct bench *bench, struct level *level, unsigned int number, enum hop_end end);
 void level_deinit(struct level *level);

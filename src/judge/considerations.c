@@ -94,7 +94,7 @@ static void add_harmless_before(const struct weighing *w, struct said *doubt)
 
 static bool nonpointer_before(const struct weighing *w)
 {
-	return is_store(w) && !harmless_before(w) && store_habit(w->facts->list, w->write) > 0;
+	return is_store(w) && !harmless_before(w) && store_repeats(w->facts->list, w->write) > 0;
 }
 
 static bool other_places(const struct weighing *w)
@@ -617,12 +617,12 @@ static bool fills_own_block(const struct weighing *w)
 
 static bool stores_numbers_often(const struct weighing *w)
 {
-	return store_habit_of_numbers(w->facts->list, w->write);
+	return repeats_with_numbers(w->facts->list, w->write);
 }
 
 static bool stores_nonpointer_often(const struct weighing *w)
 {
-	return store_habit(w->facts->list, w->write) >= HABIT;
+	return store_repeats(w->facts->list, w->write) >= REPEATED;
 }
 
 static bool number_in_passing(const struct weighing *w)

@@ -77,7 +77,7 @@ static bool is_shared(const struct facts *facts)
 	VEC_FOREACH (&facts->chain, link)
 		VEC_FOREACH (&link->suspects, suspect)
 			if (link->home->kind == HOME_BLOCK &&
-			    store_habit(facts->list, suspect->writes.items[0]) >= HABIT)
+			    store_repeats(facts->list, suspect->writes.items[0]) >= REPEATED)
 				return true;
 	return false;
 }
@@ -87,7 +87,7 @@ static const struct write_seen *misread(const struct facts *facts)
 {
 	VEC_FOREACH (&facts->chain, link)
 		VEC_FOREACH (&link->suspects, suspect)
-			if (store_habit_of_numbers(facts->list, suspect->writes.items[0]))
+			if (repeats_with_numbers(facts->list, suspect->writes.items[0]))
 				return suspect->writes.items[0]->write;
 	return NULL;
 }

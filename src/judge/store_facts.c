@@ -377,7 +377,7 @@ static bool same_before(const struct write_seen *a, const struct write_seen *b)
 	return is_no_address(a, a->old) == is_no_address(b, b->old);
 }
 
-uint64_t store_habit(const struct evidence_list *list, const struct evidence *write)
+uint64_t store_repeats(const struct evidence_list *list, const struct evidence *write)
 {
 	uint64_t times = 0;
 
@@ -392,9 +392,9 @@ uint64_t store_habit(const struct evidence_list *list, const struct evidence *wr
 	return times;
 }
 
-bool store_habit_of_numbers(const struct evidence_list *list, const struct evidence *write)
+bool repeats_with_numbers(const struct evidence_list *list, const struct evidence *write)
 {
-	return store_habit(list, write) >= HABIT &&
+	return store_repeats(list, write) >= REPEATED &&
 	       (write->write->old == 0 || is_no_address(write->write, write->write->old));
 }
 

@@ -114,14 +114,14 @@ bool store_target_unmapped(const struct facts *facts, const struct evidence *wri
 
 /* ---- what the same instruction did before ---- */
 
-#define HABIT 3 /* times that are no accident */
+#define REPEATED 3 /* times that are no accident */
 
 /* How often the same instruction left a non-pointer there without a failure, in place of the same
  * kind of value as this time; in this trial or another. */
-uint64_t store_habit(const struct evidence_list *list, const struct evidence *write);
+uint64_t store_repeats(const struct evidence_list *list, const struct evidence *write);
 
-/* HABIT times, and no pointer stood there before: the field holds a number. */
-bool store_habit_of_numbers(const struct evidence_list *list, const struct evidence *write);
+/* REPEATED times, and no pointer stood there before: the field holds a number. */
+bool repeats_with_numbers(const struct evidence_list *list, const struct evidence *write);
 
 /* It replaced a non-pointer that it had not put there itself. */
 bool store_over_number(const struct evidence_list *list, const struct evidence *write);

@@ -25,7 +25,7 @@ enum hypothesis_status hypothesis_status_from(const char *word)
 	return status;
 }
 
-bool observation_parse(const char *text, struct observation *ret)
+bool citation_parse(const char *text, struct citation *ret)
 {
 	bool evidence = text[0] == 'e' || text[0] == 'E';
 	const char *digits = text + evidence;
@@ -39,8 +39,8 @@ bool observation_parse(const char *text, struct observation *ret)
 	/* SQLite keeps 63 bits. */
 	if (errno != 0 || *end != '\0' || number == 0 || number > INT64_MAX)
 		return false;
-	*ret = evidence ? (struct observation){ .evidence = number }
-			: (struct observation){ .trial = number };
+	*ret = evidence ? (struct citation){ .evidence = number }
+			: (struct citation){ .trial = number };
 	return true;
 }
 

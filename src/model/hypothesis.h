@@ -22,19 +22,19 @@ const char *hypothesis_status_word(enum hypothesis_status status);
 enum hypothesis_status hypothesis_status_from(const char *word);
 
 /* What was seen that decides about one: at most one of the two is not 0. */
-struct observation {
+struct citation {
 	uint64_t trial;
 	uint64_t evidence; /* id of a stored piece of evidence */
 };
 
 /* "17" is a trial, "e3" a piece of evidence. False when it is neither. */
-bool observation_parse(const char *text, struct observation *ret);
+bool citation_parse(const char *text, struct citation *ret);
 
 struct hypothesis_change {
 	int64_t made_ms;
 	enum hypothesis_status status;
 	char *because; /* NULL when nothing was said */
-	struct observation seen;
+	struct citation seen;
 };
 
 /* One of the user's own. */

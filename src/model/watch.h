@@ -21,7 +21,7 @@ struct watch_value {
 };
 
 /* One caught write, with its trial. */
-struct watch_sight {
+struct watch_moment {
 	uint64_t trial;
 	bool failing;
 	struct write_seen *write; /* NULL: only counted */
@@ -33,7 +33,7 @@ struct watch_writer {
 	unsigned int watch; /* which --on, from 0 */
 	uint64_t count, changed;
 	unsigned int trials, failing; /* trials in which it wrote; those that failed */
-	struct watch_sight first, last;
+	struct watch_moment first, last;
 	struct watch_value values[WATCH_VALUES]; /* of the watched bytes, the first eight */
 	unsigned int value_count;
 	bool more_values;

@@ -12,21 +12,21 @@ static json_t *block_or_null(const struct block_life *block)
 	return block ? json_block(block) : json_null();
 }
 
-static json_t *sight_json(const struct watch_sight *sight)
+static json_t *moment_json(const struct watch_moment *moment)
 {
 	json_t *object;
 
-	if (!sight->write)
+	if (!moment->write)
 		return json_null();
 	object = json_object();
-	set(object, "trial", count(sight->trial));
-	set(object, "failed", json_boolean(sight->failing));
-	set(object, "old", json_hex(sight->write->old));
-	set(object, "new", json_hex(sight->write->new));
-	set(object, "tid", json_integer(sight->write->tid));
-	set(object, "age", count(sight->write->age));
-	set(object, "offset", json_integer(sight->write->home.offset));
-	set(object, "block", block_or_null(sight->write->victim));
+	set(object, "trial", count(moment->trial));
+	set(object, "failed", json_boolean(moment->failing));
+	set(object, "old", json_hex(moment->write->old));
+	set(object, "new", json_hex(moment->write->new));
+	set(object, "tid", json_integer(moment->write->tid));
+	set(object, "age", count(moment->write->age));
+	set(object, "offset", json_integer(moment->write->home.offset));
+	set(object, "block", block_or_null(moment->write->victim));
 	return object;
 }
 
@@ -69,8 +69,8 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "trials", json_integer(writer->trials));
 	set(object, "failed", json_integer(writer->failing));
 	set(object, "values", values_json(writer));
-	set(object, "first", sight_json(&writer->first));
-	set(object, "last", sight_json(&writer->last));
+	set(object, "first", moment_json(&writer->first));
+	set(object, "last", moment_json(&writer->last));
 	set(object, "evidence", writer->evidence > 0 ? count(writer->evidence) : json_null());
 	set(object, "base", write ? block_or_null(write->base) : json_null());
 	return object;

@@ -106,14 +106,14 @@ static void print_base(const struct write_seen *write, FILE *out)
 	}
 }
 
-static void print_sight(const char *what, const struct watch_sight *sight, FILE *out)
+static void print_moment(const char *what, const struct watch_moment *moment, FILE *out)
 {
-	const struct write_seen *write = sight->write;
+	const struct write_seen *write = moment->write;
 
 	if (!write)
 		return;
-	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, ", what, sight->trial,
-		      sight->failing ? " (failed)" : "");
+	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, ", what, moment->trial,
+		      moment->failing ? " (failed)" : "");
 	print_value(write->old, write->value_len, out);
 	(void)fprintf(out, " -> ");
 	print_value(write->new, write->value_len, out);
@@ -189,9 +189,9 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		(void)fprintf(out, "     (the instruction is the likeliest reading of the code)\n");
 	text_stack(&write->writer, verbose ? write->writer.count : FRAMES_SHOWN, "     ", out);
 	print_values(writer, out);
-	print_sight("first", &writer->first, out);
+	print_moment("first", &writer->first, out);
 	if (writer->count > 1)
-		print_sight("last ", &writer->last, out);
+		print_moment("last ", &writer->last, out);
 	print_base(write, out);
 	if (writer->evidence > 0)
 		(void)fprintf(out, "     kept as evidence %" PRIu64 " of the case\n",

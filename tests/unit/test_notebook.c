@@ -84,7 +84,7 @@ static void observations_that_are_not_there_are_refused(void **state)
 	assert_int_equal(case_add_hypothesis(f->cs, "x", &id, &err), 0);
 	assert_int_equal(case_change_hypothesis(f->cs, id, &change, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "trial 99"));
-	change.seen = (struct observation){ .evidence = 99 };
+	change.seen = (struct citation){ .evidence = 99 };
 	assert_int_equal(case_change_hypothesis(f->cs, id, &change, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "e99"));
 }
@@ -101,16 +101,16 @@ static void observations_are_spelled(void **state)
 					   " 1",
 					   "99999999999999999999",
 					   "9223372036854775808" };
-	struct observation seen = { 0 };
+	struct citation seen = { 0 };
 
-	assert_true(observation_parse("17", &seen));
+	assert_true(citation_parse("17", &seen));
 	assert_int_equal(seen.trial, 17);
 	assert_int_equal(seen.evidence, 0);
-	assert_true(observation_parse("e3", &seen));
+	assert_true(citation_parse("e3", &seen));
 	assert_int_equal(seen.trial, 0);
 	assert_int_equal(seen.evidence, 3);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_false(observation_parse(bad[i], &seen));
+		assert_false(citation_parse(bad[i], &seen));
 }
 
 static void workarounds_go_and_stay_known(void **state)

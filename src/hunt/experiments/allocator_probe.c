@@ -5,8 +5,8 @@ static void read_any(struct bench *bench, bool passed)
 {
 	struct event_logs *logs;
 
-	if (!bench->probe.recycler.found && reading_logs(bench->round.reading, &logs, NULL) == 0)
-		scout_read(&bench->probe.scout, logs, &bench->probe.recycler);
+	if (!bench->probe.own.found && reading_logs(bench->round.reading, &logs, NULL) == 0)
+		allocator_probe_read(&bench->probe.probe, logs, &bench->probe.own);
 }
 
 static bool enough(struct bench *bench)
@@ -29,24 +29,25 @@ static const struct round_ops probe_round = { .id = 3,
 					      .missing = missing };
 
 /* Looks on for one trial, whether it fails or not. */
-static int find_recycler(struct bench *bench, const struct backtrack_step *step, struct err *err)
+static int find_own_allocator(struct bench *bench, const struct backtrack_step *step,
+			      struct err *err)
 {
 	struct stack allocated = { 0 };
 	int r = 0;
 
 	if (!event_log_context(bench->start.first->record.log, step->in.context, bench->symbols,
 			       &allocated) ||
-	    !scout_begin(&allocated, step->in.key.stack_hash, &bench->probe.scout))
+	    !allocator_probe_begin(&allocated, step->in.key.stack_hash, &bench->probe.probe))
 		goto out;
 	bench_say(bench, "looking at %zu functions for an allocator of the program's own",
-		  bench->probe.scout.list.count);
+		  bench->probe.probe.list.count);
 	r = bench_begin_plan(bench, err);
 	if (r < 0)
 		goto out;
-	scout_plan(&bench->probe.scout, bench->hooks, &bench->items);
+	allocator_probe_plan(&bench->probe.probe, bench->hooks, &bench->items);
 	r = round_run(bench, &probe_round, err);
 out:
-	scout_deinit(&bench->probe.scout);
+	allocator_probe_deinit(&bench->probe.probe);
 	stack_deinit(&allocated);
 	return r;
 }
@@ -59,12 +60,12 @@ static void take_given(struct bench *bench, const struct backtrack_step *step)
 	if (bench->request->settings->allocators.count > 0 &&
 	    event_log_context(bench->start.first->record.log, step->in.context, bench->symbols,
 			      &allocated))
-		recycler_take_given(&bench->request->settings->allocators, &allocated,
-				    step->in.key.stack_hash, step->in.size, &bench->probe.recycler);
+		own_allocator_take_given(&bench->request->settings->allocators, &allocated,
+					 step->in.key.stack_hash, step->in.size, &bench->probe.own);
 	stack_deinit(&allocated);
 }
 
-static int find_recyclers(struct bench *bench, struct err *err)
+static int find_own_allocators(struct bench *bench, struct err *err)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 	int r = 0;
@@ -77,34 +78,34 @@ static int find_recyclers(struct bench *bench, struct err *err)
 		for (size_t k = 0; k < i; k++)
 			known |= backtrack->steps.items[k].in.key.stack_hash ==
 				 step->in.key.stack_hash;
-		if (!known && !bench->probe.recycler.found)
+		if (!known && !bench->probe.own.found)
 			take_given(bench, step);
-		if (!known && !bench->probe.recycler.found && bench_may_go_on(bench))
-			r = find_recycler(bench, step, err);
+		if (!known && !bench->probe.own.found && bench_may_go_on(bench))
+			r = find_own_allocator(bench, step, err);
 	}
 	return r;
 }
 
-static void stake_out_recycled(struct bench *bench)
+static void watch_recycled(struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = (struct stakeout){ 0 };
+	watchset_deinit(&bench->watchset);
+	bench->watchset = (struct watchset){ 0 };
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
 		const struct backtrack_step *step = &backtrack->steps.items[i];
 
-		enum stake_by by;
+		enum locate_by by;
 
 		if (home_left_out(bench, i))
 			continue;
 		if (step->home.kind == HOME_BLOCK &&
-		    step->in.key.stack_hash == bench->probe.recycler.stack_hash)
-			(void)stakeout_add_result(&bench->stakeout, step, i,
-						  bench->probe.recycler.hands_out);
+		    step->in.key.stack_hash == bench->probe.own.stack_hash)
+			(void)watchset_add_result(&bench->watchset, step, i,
+						  bench->probe.own.hands_out);
 		else
-			(void)stakeout_add_step(&bench->stakeout, &bench->start.first->record, step,
-						i, home_is_named(step, &by) ? by : STAKE_KEY, 0);
+			(void)watchset_add_step(&bench->watchset, &bench->start.first->record, step,
+						i, home_is_named(step, &by) ? by : LOCATE_KEY, 0);
 	}
 }
 
@@ -112,30 +113,31 @@ static void stake_out_recycled(struct bench *bench)
 static void leave_open(struct bench *bench, const char *words)
 {
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight)
-			if (!sight->followed && sight->write.write && !sight->write.note) {
-				sight->write.write->free_basis = FREE_UNSEEN;
-				sight->write.note = mem_strdup(words);
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
+			if (!observation->followed && observation->write.write &&
+			    !observation->write.note) {
+				observation->write.write->free_basis = FREE_UNSEEN;
+				observation->write.note = mem_strdup(words);
 			}
 }
 
 /* What was caught is known of blocks as malloc has them. Had the object been given back by then, to
  * an allocator of the program's own? Or is it another object that got the block since? */
-static int follow_recycler(struct bench *bench, int level, struct err *err)
+static int follow_own_allocator(struct bench *bench, int level, struct err *err)
 {
 	AUTO(mem_freep) char *words = NULL;
 	int r;
 
-	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
-		if (sight->stale)
+	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
+		if (observation->stale)
 			return 0;
-	r = find_recyclers(bench, err);
-	if (r < 0 || !bench->probe.recycler.found || !bench_may_go_on(bench))
+	r = find_own_allocators(bench, err);
+	if (r < 0 || !bench->probe.own.found || !bench_may_go_on(bench))
 		return r;
-	bench_say(bench, "%s", bench->probe.recycler.words);
-	if (bench->probe.recycler.whole)
-		stake_out_recycled(bench);
-	words = mem_strdup(bench->probe.recycler.words);
+	bench_say(bench, "%s", bench->probe.own.words);
+	if (bench->probe.own.whole)
+		watch_recycled(bench);
+	words = mem_strdup(bench->probe.own.words);
 	r = run_again(bench, err);
 	leave_open(bench, words);
 	return r;
@@ -145,14 +147,14 @@ static int follow_recycler(struct bench *bench, int level, struct err *err)
  * two has done, it was outside of its own. */
 static bool came_from_elsewhere(const struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight) {
-		const struct write_seen *w = sight->write.write;
+	VEC_FOREACH (&level->observations, observation) {
+		const struct write_seen *w = observation->write.write;
 
 		if (w && !(w->base && w->victim && w->base->id != 0 && w->victim->id != 0 &&
 			   w->base->id != w->victim->id))
 			return false;
 	}
-	return level->sights.count > 0;
+	return level->observations.count > 0;
 }
 
 bool probe_may_tell(const struct bench *bench)
@@ -180,7 +182,7 @@ static void price(const struct inquiry *inq, struct price *ret)
 static int run(struct inquiry *inq)
 {
 	inq->bench->homes.followed = true;
-	return follow_recycler(inq->bench, telling_level(inq->bench), inq->err);
+	return follow_own_allocator(inq->bench, telling_level(inq->bench), inq->err);
 }
 
 const struct experiment_ops experiment_allocator_probe = { .name = "allocator-probe",

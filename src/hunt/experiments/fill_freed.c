@@ -16,18 +16,18 @@
 
 static bool fence(struct bench *bench, const struct heap_report *report)
 {
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = (struct stakeout){ 0 };
+	watchset_deinit(&bench->watchset);
+	bench->watchset = (struct watchset){ 0 };
 	VEC_FOREACH (&report->suspects, suspect)
-		if (suspect->p < TOSS_P && bench->stakeout.list.count < SUSPECTS)
-			(void)stakeout_add_fence(&bench->stakeout, suspect->context);
-	return bench->stakeout.list.count > 0;
+		if (suspect->p < TOSS_P && bench->watchset.list.count < SUSPECTS)
+			(void)watchset_add_fence(&bench->watchset, suspect->context);
+	return bench->watchset.list.count > 0;
 }
 
 static bool is_fenced(const struct bench *bench, const struct block_life *block)
 {
-	for (size_t i = 0; block && block->key && i < bench->stakeout.list.count; i++) {
-		const char *context = bench->stakeout.list.items[i].home.key;
+	for (size_t i = 0; block && block->key && i < bench->watchset.list.count; i++) {
+		const char *context = bench->watchset.list.items[i].home.key;
 
 		if (strncmp(block->key, context, strlen(context)) == 0)
 			return true;
@@ -103,7 +103,7 @@ static int look(struct bench *bench, const struct heap_report *report, bool *ret
 	bench_say(bench,
 		  "it goes with what stands in freed blocks of %zu context%s: shutting "
 		  "these, to see who touches them",
-		  bench->stakeout.list.count, bench->stakeout.list.count == 1 ? "" : "s");
+		  bench->watchset.list.count, bench->watchset.list.count == 1 ? "" : "s");
 	r = bench_plan(bench, err);
 	bench->guards.before = bench->guards.caught;
 	if (r == 0)
@@ -131,7 +131,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	/* What the guards hide cannot go with their coin. */
 	return fill_applies(bench) &&
 	       (bench->ret->guarded_failed > 0 || bench->request->start.freed) &&
-	       toss_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
+	       random_fill_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
 }
 
 static int run(struct inquiry *inq)
@@ -142,7 +142,7 @@ static int run(struct inquiry *inq)
 	int r;
 
 	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
-	r = toss_run(bench, false, &report, inq->err);
+	r = random_fill_run(bench, false, &report, inq->err);
 	if (r == 0 && bench_may_go_on(bench) && fence(bench, &report))
 		r = look(bench, &report, &told, inq->err);
 	if (told || bench->guards.findings > 0)

@@ -30,7 +30,7 @@ static void tell(struct bench *bench, const struct heap_suspect *suspect)
 
 static bool applies(struct inquiry *inq, struct strbuf *why)
 {
-	return fill_applies(inq->bench) && toss_worth(inq->bench, "new blocks", NULL);
+	return fill_applies(inq->bench) && random_fill_worth(inq->bench, "new blocks", NULL);
 }
 
 static int run(struct inquiry *inq)
@@ -41,7 +41,7 @@ static int run(struct inquiry *inq)
 	int r;
 
 	bench_say(bench, "does it go with what stands in new blocks?");
-	r = toss_run(bench, true, &report, inq->err);
+	r = random_fill_run(bench, true, &report, inq->err);
 	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
 	if (told)
 		tell(bench, &report.suspects.items[0]);

@@ -55,7 +55,7 @@ static int not_found_again(const struct evidence *e, const char *what, struct er
 }
 
 /* A global is found again by its module, as the trial of the evidence had it in memory. */
-static int stake_global(struct bench *bench, const struct evidence *e, const struct home *home,
+static int watch_global(struct bench *bench, const struct evidence *e, const struct home *home,
 			struct err *err)
 {
 	AUTO(reading_closep)
@@ -64,18 +64,18 @@ static int stake_global(struct bench *bench, const struct evidence *e, const str
 
 	if (!crashed->has_record)
 		return not_found_again(e, "what its trial logged is no longer there", err);
-	if (!stakeout_add_global(&bench->stakeout, crashed->record.log, home))
+	if (!watchset_add_global(&bench->watchset, crashed->record.log, home))
 		return not_found_again(e, "where its variable is cannot be told", err);
 	return 0;
 }
 
-static int stake_home(struct bench *bench, const struct evidence *e, const struct home *home,
+static int watch_home(struct bench *bench, const struct evidence *e, const struct home *home,
 		      struct err *err)
 {
 	if (home->kind == HOME_GLOBAL)
-		return stake_global(bench, e, home, err);
+		return watch_global(bench, e, home, err);
 	if (home->kind == HOME_BLOCK &&
-	    stakeout_add_block(&bench->stakeout, home->key, home->offset, (uint32_t)home->len))
+	    watchset_add_block(&bench->watchset, home->key, home->offset, (uint32_t)home->len))
 		return 0;
 	return not_found_again(e,
 			       "the block that it is about has no key that leads to it in "
@@ -98,7 +98,7 @@ static void read_failing_trial(struct bench *bench)
 		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
 		hit_describe(last, bench->symbols, e.write);
 		home_deinit(&e.write->home);
-		home_copy(&e.write->home, &bench->stakeout.list.items[0].home);
+		home_copy(&e.write->home, &bench->watchset.list.items[0].home);
 		e.write->flags |= WRITE_LAST;
 		VEC_PUSH(&bench->guards.seen.list, e);
 		bench->round.watched++;
@@ -137,14 +137,14 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	int r;
 
 	if (e->kind == EVIDENCE_CANARY && e->canary->block) {
-		if (!stakeout_add_block(&bench->stakeout, e->canary->block->key, e->canary->offset,
+		if (!watchset_add_block(&bench->watchset, e->canary->block->key, e->canary->offset,
 					(uint32_t)e->canary->len))
 			return not_found_again(e,
 					       "its block has no key that leads to it in another "
 					       "run",
 					       err);
-		bench->stakeout.list.items[0].after_free = e->canary->side == CANARY_FREED;
-		bench->stakeout.list.items[0].size = e->canary->block->size;
+		bench->watchset.list.items[0].after_free = e->canary->side == CANARY_FREED;
+		bench->watchset.list.items[0].size = e->canary->block->size;
 		r = watch_damage(bench, err);
 		if (r == 0)
 			adopt(bench, bench->guards.caught);
@@ -152,7 +152,7 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	}
 	if (!home || home->kind == HOME_UNKNOWN)
 		return nothing_to_watch(e, err);
-	r = stake_home(bench, e, home, err);
+	r = watch_home(bench, e, home, err);
 	if (r == 0)
 		r = bench_plan(bench, err);
 	if (r == 0) {

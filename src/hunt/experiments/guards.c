@@ -36,15 +36,15 @@ static char *heap_settings(const char *text)
 	return strbuf_take(&sb);
 }
 
-static void stake_damage(struct bench *bench, const struct heap_report *report)
+static void set_watch_on_damage(struct bench *bench, const struct heap_report *report)
 {
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = (struct stakeout){ 0 };
+	watchset_deinit(&bench->watchset);
+	bench->watchset = (struct watchset){ 0 };
 	VEC_FOREACH (&report->findings, finding)
 		if (finding->kind <= HEAP_WRITE_AFTER_FREE && !finding->continued &&
-		    bench->stakeout.list.count < LEVELS_MAX &&
-		    stakeout_add_damage(&bench->stakeout, finding) &&
-		    bench->stakeout.list.count == 1 && report->heap.trials > 0)
+		    bench->watchset.list.count < LEVELS_MAX &&
+		    watchset_add_damage(&bench->watchset, finding) &&
+		    bench->watchset.list.count == 1 && report->heap.trials > 0)
 			bench->guards.damage_rate =
 				(double)finding->trials / (double)report->heap.trials;
 }
@@ -184,7 +184,7 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
 		evidence_add_experiment(&bench->ret->evidence, &made);
 		r = guards_take(bench, &heap.identity, report, err);
-		stake_damage(bench, report);
+		set_watch_on_damage(bench, report);
 	}
 	bench->runner.interrupted |= report->interrupted;
 	return r;
@@ -245,14 +245,14 @@ int watch_damage(struct bench *bench, struct err *err)
 	bench_say(bench, "watching the damaged bytes");
 	r = run_guarded(bench, err);
 	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
-	    !stakeout_widen(&bench->stakeout))
+	    !watchset_widen(&bench->watchset))
 		return r;
 	bench_say(bench,
 		  "the keys did not lead to the damage: watching the same byte of the newest "
 		  "blocks of that context");
 	r = run_guarded(bench, err);
 	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
-	    bench->stakeout.list.items[0].offset < 0)
+	    bench->watchset.list.items[0].offset < 0)
 		return r;
 	bench_say(bench, "watching it in all blocks of that context, on watched pages");
 	pages = bench->homes.pages;
@@ -269,7 +269,7 @@ static int look_at_heap(struct bench *bench, struct err *err)
 
 	bench_say(bench, "running it with guards around blocks, to see which is damaged");
 	r = run_heap(bench, &report, err);
-	if (r == 0 && bench->stakeout.list.count > 0 && bench_may_go_on(bench))
+	if (r == 0 && bench->watchset.list.count > 0 && bench_may_go_on(bench))
 		r = watch_damage(bench, err);
 	if (r == 0)
 		refcount_note(bench, &report);
@@ -322,10 +322,10 @@ void guards_adopt(struct bench *bench)
 
 static bool may_be_overrun(const struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight) {
-		const struct write_seen *w = sight->write.write;
+	VEC_FOREACH (&level->observations, observation) {
+		const struct write_seen *w = observation->write.write;
 
-		if (!w || sight->stale || !w->victim || (w->flags & WRITE_KERNEL))
+		if (!w || observation->stale || !w->victim || (w->flags & WRITE_KERNEL))
 			continue;
 		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
 		 * pointer that runs came from. */
@@ -354,9 +354,9 @@ static const char *function_of(const struct write_seen *w)
 
 static bool caught_before(const struct level *level, const struct write_seen *w)
 {
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->write.write &&
-		    strcmp(function_of(sight->write.write), function_of(w)) == 0)
+	VEC_FOREACH (&level->observations, observation)
+		if (observation->write.write &&
+		    strcmp(function_of(observation->write.write), function_of(w)) == 0)
 			return true;
 	return false;
 }
@@ -418,9 +418,9 @@ static void read_any(struct bench *bench, bool passed)
 	const struct trial_hits *log = reading_hits(bench->round.reading);
 	bool any = false;
 
-	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
+	for (size_t i = 0; i < bench->watchset.list.count; i++) {
 		const struct hit *caught = damaging_hit(
-			log, (uint32_t)i, bench->stakeout.list.items[i].after_free, bench->symbols);
+			log, (uint32_t)i, bench->watchset.list.items[i].after_free, bench->symbols);
 		struct evidence e;
 
 		if (!caught)
@@ -429,9 +429,9 @@ static void read_any(struct bench *bench, bool passed)
 		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
 		hit_describe(caught, bench->symbols, e.write);
 		home_deinit(&e.write->home);
-		home_copy(&e.write->home, &bench->stakeout.list.items[i].home);
+		home_copy(&e.write->home, &bench->watchset.list.items[i].home);
 		e.write->flags |= WRITE_LAST | WRITE_FOUND;
-		e.write->code.motion = stakeout_runs(caught, bench->symbols);
+		e.write->code.motion = watchset_runs(caught, bench->symbols);
 		VEC_PUSH(&bench->guards.seen.list, e);
 	}
 	bench->guards.caught += any;
@@ -448,8 +448,8 @@ static bool is_ambiguous(const struct bench *bench, int level)
 	    bench->start.first->backtrack.crooked || !bench_may_go_on(bench) ||
 	    level_bends(&bench->homes.levels[level]))
 		return false;
-	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
-		if (sight->stale)
+	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
+		if (observation->stale)
 			return false;
 	return bench->start.first->backtrack.steps.items[level].in_former;
 }
@@ -552,7 +552,7 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	enum guards_reason reason = guards_reason(bench);
-	struct stakeout homes = bench->stakeout;
+	struct watchset homes = bench->watchset;
 	int r;
 
 	bench->guards.asked |= 1u << reason;
@@ -560,10 +560,10 @@ static int run(struct inquiry *inq)
 		bench_say(bench, "no crash in %llu trials",
 			  (unsigned long long)bench->spent.trials);
 	/* It watches what it finds damaged; the homes are watched again afterwards. */
-	bench->stakeout = (struct stakeout){ 0 };
+	bench->watchset = (struct watchset){ 0 };
 	r = look_at_heap(bench, inq->err);
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = homes;
+	watchset_deinit(&bench->watchset);
+	bench->watchset = homes;
 	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) : bench->guards.findings > 0))
 		guards_adopt(bench);
 	else if (reason == GUARDS_NO_CRASH)

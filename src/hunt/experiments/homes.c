@@ -25,11 +25,11 @@
 #define PASSING_TIMES 8u  /* …unless there are none among so many for each that is wanted */
 
 /* Where a home is the same in every run, whichever block it is: nothing has to be found again. */
-bool home_is_named(const struct backtrack_step *step, enum stake_by *ret)
+bool home_is_named(const struct backtrack_step *step, enum locate_by *ret)
 {
-	*ret = step->home.kind == HOME_STACK	? STAKE_FRAME
-	       : step->home.kind == HOME_THREAD ? STAKE_THREAD
-						: STAKE_GLOBAL;
+	*ret = step->home.kind == HOME_STACK	? LOCATE_FRAME
+	       : step->home.kind == HOME_THREAD ? LOCATE_THREAD
+						: LOCATE_GLOBAL;
 	return step->home.kind == HOME_GLOBAL || step->home.kind == HOME_STACK ||
 	       step->home.kind == HOME_THREAD;
 }
@@ -53,36 +53,36 @@ bool home_left_out(const struct bench *bench, unsigned int level)
 
 /* How the homes are watched in a round: by key; then as what the outermost function on the stack
  * that has them is given; then the next one. */
-static bool stake_out(struct bench *bench, unsigned int round)
+static bool watch_round(struct bench *bench, unsigned int round)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 	bool any = false;
 
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = (struct stakeout){ 0 };
+	watchset_deinit(&bench->watchset);
+	bench->watchset = (struct watchset){ 0 };
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++) {
 		const struct backtrack_step *step = &backtrack->steps.items[i];
-		enum stake_by by;
+		enum locate_by by;
 		bool named = home_is_named(step, &by), added = false;
 
 		if (home_left_out(bench, i))
 			continue;
 		if (named)
-			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+			added = watchset_add_step(&bench->watchset, &bench->start.first->record,
 						  step, i, by, 0);
 		else if (round == 0)
-			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
-						  step, i, STAKE_KEY, 0);
+			added = watchset_add_step(&bench->watchset, &bench->start.first->record,
+						  step, i, LOCATE_KEY, 0);
 		else if (!any)
-			added = stakeout_add_step(&bench->stakeout, &bench->start.first->record,
-						  step, i, STAKE_ARGUMENT, round - 1);
+			added = watchset_add_step(&bench->watchset, &bench->start.first->record,
+						  step, i, LOCATE_ARGUMENT, round - 1);
 		any |= added && !named;
 	}
-	return bench->stakeout.list.count > 0 && (round == 0 || any);
+	return bench->watchset.list.count > 0 && (round == 0 || any);
 }
 
-/* Is there anything that stake_out() would watch in that round? */
-static bool can_stake_out(const struct bench *bench, unsigned int round)
+/* Is there anything that watch_round() would watch in that round? */
+static bool can_watch_round(const struct bench *bench, unsigned int round)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
@@ -93,7 +93,7 @@ static bool can_stake_out(const struct bench *bench, unsigned int round)
 	return false;
 }
 
-static bool can_stake_context(const struct bench *bench)
+static bool can_watch_context(const struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
@@ -145,24 +145,24 @@ bool homes_one_of_many(const struct bench *bench)
 }
 
 /* Last: any block of the context that the first block among the homes has. */
-static bool stake_context(struct bench *bench)
+static bool watch_context(struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 	int many = one_of_many(bench);
 
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = (struct stakeout){ 0 };
+	watchset_deinit(&bench->watchset);
+	bench->watchset = (struct watchset){ 0 };
 	if (many > 0 && !bench->homes.numbers[many])
-		(void)stakeout_add_step(&bench->stakeout, &bench->start.first->record,
+		(void)watchset_add_step(&bench->watchset, &bench->start.first->record,
 					&backtrack->steps.items[many], (unsigned int)many,
-					STAKE_CONTEXT, 0);
+					LOCATE_CONTEXT, 0);
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
 		if ((many > 0 && (unsigned int)many == i) ||
 		    (!bench->homes.numbers[i] && !is_in_freed(backtrack, i) &&
-		     stakeout_add_step(&bench->stakeout, &bench->start.first->record,
-				       &backtrack->steps.items[i], i, STAKE_CONTEXT, 0)))
+		     watchset_add_step(&bench->watchset, &bench->start.first->record,
+				       &backtrack->steps.items[i], i, LOCATE_CONTEXT, 0)))
 			break;
-	return bench->stakeout.list.count > 0;
+	return bench->watchset.list.count > 0;
 }
 
 unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
@@ -187,7 +187,7 @@ bool awaits_passing(const struct bench *bench)
 		return false;
 	for (unsigned int i = 0; i < backtrack->steps.count && i < LEVELS_MAX; i++)
 		if (backtrack->steps.items[i].twins > 0 && !bench->homes.numbers[i] &&
-		    bench->homes.levels[i].sights.count > 0)
+		    bench->homes.levels[i].observations.count > 0)
 			return true;
 	return false;
 }
@@ -195,10 +195,10 @@ bool awaits_passing(const struct bench *bench)
 bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels)
 {
 	for (unsigned int i = 0; i < levels; i++)
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight)
-			if (sight->trial == trial && sight->watched &&
-			    ((sight->write.write && !sight->healthy) || sight->stale ||
-			     sight->since_birth))
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
+			if (observation->trial == trial && observation->watched &&
+			    ((observation->write.write && !observation->healthy) ||
+			     observation->stale || observation->since_birth))
 				return true;
 	return false;
 }
@@ -208,9 +208,9 @@ static void count_watched(struct bench *bench)
 {
 	bench->round.watched = 0;
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight)
-			bench->round.watched += was_watched(bench, sight->trial, i + 1) &&
-						!was_watched(bench, sight->trial, i);
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
+			bench->round.watched += was_watched(bench, observation->trial, i + 1) &&
+						!was_watched(bench, observation->trial, i);
 }
 
 /* Is what is put there no address in trials that pass as well? Then whoever takes what he reads for
@@ -254,28 +254,28 @@ static void drop_numbers(struct bench *bench)
 
 /* Watched since it was there, never written, and not zero: what was there before it was. Of the
  * stack zero says so, too: nobody clears frames. */
-static bool is_unwritten(const struct sight *sight)
+static bool is_unwritten(const struct observation *observation)
 {
-	return sight->since_birth && !sight->write.write &&
-	       (sight->victim.value != 0 || sight->home.kind == HOME_STACK);
+	return observation->since_birth && !observation->write.write &&
+	       (observation->victim.value != 0 || observation->home.kind == HOME_STACK);
 }
 
 /* Did what was caught in that trial store the very value that it died of, in the very block? A
  * pointer that outlived its block is proof, too, and a value that nobody wrote. */
-static bool is_proof(const struct sight *sight)
+static bool is_proof(const struct observation *observation)
 {
-	const struct write_seen *w = sight->write.write;
+	const struct write_seen *w = observation->write.write;
 	unsigned int act = WRITE_LAST | WRITE_FOUND;
 
-	if (!sight->watched)
+	if (!observation->watched)
 		return false;
-	if (sight->stale)
-		return sight->target_exact;
-	if (is_unwritten(sight))
+	if (observation->stale)
+		return observation->target_exact;
+	if (is_unwritten(observation))
 		return true;
-	return w && (w->flags & act) == act && !sight->healthy &&
-	       (sight->same_block || sight->since_birth || sight->exact ||
-		sight->home.kind != HOME_BLOCK);
+	return w && (w->flags & act) == act && !observation->healthy &&
+	       (observation->same_block || observation->since_birth || observation->exact ||
+		observation->home.kind != HOME_BLOCK);
 }
 
 /* Every failing trial of this round that was watched is proof, at the home that tells. */
@@ -286,8 +286,8 @@ static bool all_proofs(const struct bench *bench)
 
 	if (level < 0)
 		return false;
-	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
-		proofs += is_proof(sight);
+	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
+		proofs += is_proof(observation);
 	return proofs > 0 && proofs >= bench->round.watched && proofs >= bench->round.failed;
 }
 
@@ -366,10 +366,10 @@ static int run_round(struct bench *bench, struct err *err)
  * nothing of what is on the stack. */
 static bool unwritten(const struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight)
-		if (!is_unwritten(sight))
+	VEC_FOREACH (&level->observations, observation)
+		if (!is_unwritten(observation))
 			return false;
-	return level->sights.count > 0;
+	return level->observations.count > 0;
 }
 
 /* Did whoever was caught there change a part of a pointer, each time? */
@@ -377,9 +377,9 @@ bool level_bends(const struct level *level)
 {
 	size_t bends = 0, writes = 0;
 
-	VEC_FOREACH (&level->sights, sight) {
-		writes += sight->write.write != NULL;
-		bends += sight->write.write && store_bends_pointer(sight->write.write);
+	VEC_FOREACH (&level->observations, observation) {
+		writes += observation->write.write != NULL;
+		bends += observation->write.write && store_bends_pointer(observation->write.write);
 	}
 	return bends > 0 && bends == writes;
 }
@@ -395,12 +395,12 @@ int telling_level(const struct bench *bench)
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
 		size_t stale = 0, writes = 0, sound = 0;
 
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
-			stale += sight->stale;
-			writes += sight->write.write != NULL && !sight->healthy;
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation) {
+			stale += observation->stale;
+			writes += observation->write.write != NULL && !observation->healthy;
 			/* A function's own variable says nothing about anything else. */
-			sound += sight->write.write != NULL && sight->healthy &&
-				 sight->home.kind != HOME_STACK;
+			sound += observation->write.write != NULL && observation->healthy &&
+				 observation->home.kind != HOME_STACK;
 		}
 		if (healthy < 0 && sound > 0)
 			healthy = (int)i;
@@ -418,35 +418,35 @@ bool is_healthy(const struct level *level)
 {
 	size_t writes = 0;
 
-	VEC_FOREACH (&level->sights, sight) {
-		writes += sight->write.write != NULL;
-		if (sight->write.write && !sight->healthy)
+	VEC_FOREACH (&level->observations, observation) {
+		writes += observation->write.write != NULL;
+		if (observation->write.write && !observation->healthy)
 			return false;
 	}
 	return writes > 0;
 }
 
 /* Did what was caught there only copy the value? Then the home it came from, in most trials. */
-const struct sight *copied_from(const struct level *level)
+const struct observation *copied_from(const struct level *level)
 {
-	const struct sight *found = NULL;
+	const struct observation *found = NULL;
 	size_t copies = 0, writes = 0;
 
-	VEC_FOREACH (&level->sights, sight) {
-		writes += sight->write.write != NULL;
-		if (!sight->write.write || sight->stale ||
-		    !(sight->write.write->flags & WRITE_COPIED))
+	VEC_FOREACH (&level->observations, observation) {
+		writes += observation->write.write != NULL;
+		if (!observation->write.write || observation->stale ||
+		    !(observation->write.write->flags & WRITE_COPIED))
 			continue;
 		copies++;
-		found = sight;
+		found = observation;
 	}
 	return copies * 2 > writes ? found : NULL;
 }
 
 static bool any_stale(const struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->stale)
+	VEC_FOREACH (&level->observations, observation)
+		if (observation->stale)
 			return true;
 	return false;
 }
@@ -459,7 +459,7 @@ int run_again(struct bench *bench, struct err *err)
 	size_t seen = 0;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		seen += bench->homes.levels[i].sights.count;
+		seen += bench->homes.levels[i].observations.count;
 	memcpy(before, bench->homes.levels, sizeof(before));
 	memset(bench->homes.levels, 0, sizeof(before));
 	r = run_round(bench, err);
@@ -491,7 +491,7 @@ static int run_without_frames(struct bench *bench, struct err *err)
 		return 0;
 	bench->round.quiet_max = 0;
 	bench->homes.no_frames = true;
-	if (!stake_out(bench, 0))
+	if (!watch_round(bench, 0))
 		return 0;
 	bench_say(bench, "it does not fail with a hook on the function whose variable it is: "
 			 "watching the other homes only");
@@ -508,8 +508,8 @@ static uint64_t quiet_max(const struct bench *bench)
 	uint64_t half = bench_trials_left(bench) / 2;
 	bool hides = bench->homes.pages;
 
-	VEC_FOREACH (&bench->stakeout.list, stake)
-		hides |= stake->by == STAKE_FRAME;
+	VEC_FOREACH (&bench->watchset.list, spec)
+		hides |= spec->by == LOCATE_FRAME;
 	return !hides ? 0 : expected < half ? expected : half;
 }
 
@@ -549,18 +549,18 @@ static int watch_homes(struct bench *bench, struct err *err)
 	     round++) {
 		if (way == WAY_CONTEXT)
 			way = WAY_PAGES;
-		else if (many || !stake_out(bench, round))
+		else if (many || !watch_round(bench, round))
 			way = !many && context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
 		told = telling_level(bench);
 		/* A sound pointer explains nothing: the victim is still to be found. */
 		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&
 					 bench->round.watched == 0) ||
-					!stake_context(bench)))
+					!watch_context(bench)))
 			break;
-		bench_say(bench, way_words(way, round), bench->stakeout.list.count,
-			  bench->stakeout.list.count == 1 ? "" : "s");
-		bench->homes.other_way = way == WAY_SAME ? can_stake_out(bench, round + 1) ||
-								   can_stake_context(bench)
+		bench_say(bench, way_words(way, round), bench->watchset.list.count,
+			  bench->watchset.list.count == 1 ? "" : "s");
+		bench->homes.other_way = way == WAY_SAME ? can_watch_round(bench, round + 1) ||
+								   can_watch_context(bench)
 							 : way == WAY_CONTEXT;
 		bench->homes.pages = way == WAY_PAGES;
 		bench->round.quiet_max = quiet_max(bench);
@@ -583,10 +583,10 @@ static int watch_homes(struct bench *bench, struct err *err)
 /* Watches the source of a copy together with what was watched before. */
 static int follow_copies(struct bench *bench, int level, struct err *err)
 {
-	const struct sight *copy = copied_from(&bench->homes.levels[level]);
+	const struct observation *copy = copied_from(&bench->homes.levels[level]);
 
 	if (bench->request->limits.hops < 2 || !bench_may_go_on(bench) || !copy ||
-	    !stakeout_add_source(&bench->stakeout, copy->write.write, &copy->source, LEVELS_MAX))
+	    !watchset_add_source(&bench->watchset, copy->write.write, &copy->source, LEVELS_MAX))
 		return 0;
 	bench_say(bench, "the value was only copied: watching where it came from, too");
 	return run_again(bench, err);
@@ -623,7 +623,7 @@ static void conclude_homes(struct bench *bench)
 
 	if (level < 0) {
 		/* Nobody was caught anywhere: the first home's accounts say so. */
-		if (bench->homes.levels[0].sights.count > 0)
+		if (bench->homes.levels[0].observations.count > 0)
 			tell_level(bench, &bench->homes.levels[0], 1, HOP_NOTHING);
 		bench->ret->outcome = mem_strdup(
 			bench->ret->watched_failed > 0
@@ -631,7 +631,7 @@ static void conclude_homes(struct bench *bench)
 				: "it did not fail while it was watched");
 		return;
 	}
-	more = source->sights.count > 0;
+	more = source->observations.count > 0;
 	if (level_bends(&bench->homes.levels[level]))
 		forget_freed_uses(&bench->ret->evidence);
 	tell_level(bench, &bench->homes.levels[level], 1,
@@ -646,8 +646,8 @@ static void conclude_homes(struct bench *bench)
 
 static bool anybody_caught(const struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->write.write)
+	VEC_FOREACH (&level->observations, observation)
+		if (observation->write.write)
 			return true;
 	return false;
 }

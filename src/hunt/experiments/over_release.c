@@ -304,21 +304,21 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	const struct write_seen *late = late_release(&bench->ret->evidence);
-	struct stakeout homes = bench->stakeout;
+	struct watchset homes = bench->watchset;
 	int r = 0;
 
-	bench->stakeout = (struct stakeout){ 0 };
-	if (stakeout_add_block(&bench->stakeout, late->home.key, late->home.offset, late->width)) {
-		bench->stakeout.list.items[0].after_free = true;
-		bench->stakeout.list.items[0].size = late->victim->size;
+	bench->watchset = (struct watchset){ 0 };
+	if (watchset_add_block(&bench->watchset, late->home.key, late->home.offset, late->width)) {
+		bench->watchset.list.items[0].after_free = true;
+		bench->watchset.list.items[0].size = late->victim->size;
 		bench_say(bench, "a count went on after the block's end: who took and gave back "
 				 "references");
 		r = bench_plan(bench, inq->err);
 		if (r == 0)
 			r = round_run(bench, &account_round, inq->err);
 	}
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = homes;
+	watchset_deinit(&bench->watchset);
+	bench->watchset = homes;
 	return r;
 }
 

@@ -29,13 +29,13 @@
 #define THREADS_MAX 32u /* at one word; of more it is said that they take turns */
 
 /* What was seen in a trial. */
-struct race_sight {
-	unsigned int stake;
+struct race_observation {
+	unsigned int spec;
 	struct evidence race;
 };
 
 struct race {
-	VEC(struct race_sight) sights;
+	VEC(struct race_observation) observations;
 	uint64_t seen; /* failing trials with one */
 	uint64_t none; /* failing trials that had none, for sure */
 };
@@ -51,7 +51,7 @@ struct suspect_word {
  */
 
 struct accesses {
-	VEC(const struct hit *) list; /* of one stake, in order */
+	VEC(const struct hit *) list; /* of one spec, in order */
 };
 
 static bool is_change(const struct hit *caught)
@@ -114,27 +114,27 @@ static void tell_write(struct bench *bench, const struct hit *caught, struct wri
 	hit_tell(caught, decoded ? &writer : NULL, bench->symbols, *ret);
 }
 
-static void tell_race(struct bench *bench, unsigned int stake, const struct hit *first,
+static void tell_race(struct bench *bench, unsigned int spec, const struct hit *first,
 		      const struct hit *second)
 {
-	struct race_sight sight = {
-		.stake = stake, .race = evidence_new(EVIDENCE_RACE, bench->round.number, true)
+	struct race_observation observation = {
+		.spec = spec, .race = evidence_new(EVIDENCE_RACE, bench->round.number, true)
 	};
-	struct race_seen *race = sight.race.race;
+	struct race_seen *race = observation.race.race;
 
-	home_copy(&race->home, &bench->stakeout.list.items[stake].home);
+	home_copy(&race->home, &bench->watchset.list.items[spec].home);
 	tell_write(bench, first, &race->first);
 	tell_write(bench, second, &race->second);
 	race->victim = block_life_dup(race->second->victim);
 	race->gap_ns = second->hit->time_ns - first->hit->time_ns;
 	race->lost_update = true;
-	sight.race.note = mem_strdup(
+	observation.race.note = mem_strdup(
 		"the second thread had read it before the first one wrote, and did not look again");
-	VEC_PUSH(&bench->race->sights, sight);
+	VEC_PUSH(&bench->race->observations, observation);
 }
 
 /* The last one that was lost: it is nearest to the failure. */
-static bool find_lost(struct bench *bench, const struct accesses *accesses, unsigned int stake)
+static bool find_lost(struct bench *bench, const struct accesses *accesses, unsigned int spec)
 {
 	for (size_t to = accesses->list.count; to-- > 0;) {
 		const struct hit *second = accesses->list.items[to];
@@ -150,7 +150,7 @@ static bool find_lost(struct bench *bench, const struct accesses *accesses, unsi
 		other = between(accesses, (size_t)from, to, &writer);
 		if (other < 0)
 			continue;
-		tell_race(bench, stake, accesses->list.items[other], second);
+		tell_race(bench, spec, accesses->list.items[other], second);
 		return true;
 	}
 	return false;
@@ -203,9 +203,10 @@ static bool crash_names(struct bench *bench, uint64_t id)
 	return false;
 }
 
-static bool is_met(struct bench *bench, const struct stake *stake, const struct accesses *accesses)
+static bool is_met(struct bench *bench, const struct watch_spec *spec,
+		   const struct accesses *accesses)
 {
-	if (stake->home.kind == HOME_GLOBAL)
+	if (spec->home.kind == HOME_GLOBAL)
 		return true;
 	VEC_FOREACH (&accesses->list, caught)
 		if (crash_names(bench, (*caught)->hit->id))
@@ -218,14 +219,14 @@ static void read_failing_trial(struct bench *bench)
 	bool seen = false, none = true;
 
 	bench->round.failed++;
-	for (unsigned int i = 0; i < bench->stakeout.list.count; i++) {
+	for (unsigned int i = 0; i < bench->watchset.list.count; i++) {
 		struct accesses accesses = { 0 };
 
 		VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
 			if (caught->hit->watch == i &&
 			    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 				VEC_PUSH(&accesses.list, caught);
-		none &= is_met(bench, &bench->stakeout.list.items[i], &accesses) &&
+		none &= is_met(bench, &bench->watchset.list.items[i], &accesses) &&
 			!take_turns(&accesses);
 		seen |= find_lost(bench, &accesses, i);
 		VEC_DEINIT(&accesses.list);
@@ -387,31 +388,31 @@ static void find_words(const struct bench *bench, struct words *ret)
 }
 
 /* The next ones, as many as there are registers; false: there are no more. */
-static bool stake_words(struct bench *bench, const struct words *words, size_t *next)
+static bool watch_words(struct bench *bench, const struct words *words, size_t *next)
 {
-	struct stakeout *stakeout = &bench->stakeout;
+	struct watchset *watchset = &bench->watchset;
 
-	stakeout_deinit(stakeout);
-	*stakeout = (struct stakeout){ 0 };
-	for (; *next < words->list.count && stakeout->list.count < WORDS_AT_ONCE; ++*next) {
+	watchset_deinit(watchset);
+	*watchset = (struct watchset){ 0 };
+	for (; *next < words->list.count && watchset->list.count < WORDS_AT_ONCE; ++*next) {
 		const struct suspect_word *word = &words->list.items[*next];
 
 		if (word->step)
-			(void)stakeout_add_near(stakeout, &bench->start.first->record, word->step,
+			(void)watchset_add_near(watchset, &bench->start.first->record, word->step,
 						word->offset);
 		else
-			(void)stakeout_add_block(stakeout, word->key, word->offset, WORD);
+			(void)watchset_add_block(watchset, word->key, word->offset, WORD);
 	}
-	VEC_FOREACH (&stakeout->list, stake)
-		stake->reads = true;
-	return stakeout->list.count > 0;
+	VEC_FOREACH (&watchset->list, spec)
+		spec->reads = true;
+	return watchset->list.count > 0;
 }
 
 /* ---- what follows ------------------------------------------------------------------------------
  */
 
 /* The word at which it was seen in most trials. */
-static unsigned int best_stake(const struct race *race, uint64_t *ret_count)
+static unsigned int best_watched(const struct race *race, uint64_t *ret_count)
 {
 	unsigned int best = 0;
 
@@ -419,8 +420,8 @@ static unsigned int best_stake(const struct race *race, uint64_t *ret_count)
 	for (unsigned int i = 0; i < WORDS_AT_ONCE; i++) {
 		uint64_t count = 0;
 
-		VEC_FOREACH (&race->sights, sight)
-			count += sight->stake == i;
+		VEC_FOREACH (&race->observations, observation)
+			count += observation->spec == i;
 		if (count > *ret_count) {
 			*ret_count = count;
 			best = i;
@@ -432,19 +433,19 @@ static unsigned int best_stake(const struct race *race, uint64_t *ret_count)
 static bool tell(struct bench *bench)
 {
 	uint64_t count;
-	unsigned int best = best_stake(bench->race, &count);
+	unsigned int best = best_watched(bench->race, &count);
 	struct evidence hop;
 
 	if (count < 2 || count * 2 <= bench->round.failed)
 		return false;
-	VEC_FOREACH (&bench->race->sights, sight)
-		if (sight->stake == best) {
-			VEC_PUSH(&bench->ret->evidence.list, sight->race);
-			sight->race.race = NULL;
+	VEC_FOREACH (&bench->race->observations, observation)
+		if (observation->spec == best) {
+			VEC_PUSH(&bench->ret->evidence.list, observation->race);
+			observation->race.race = NULL;
 		}
 	hop = evidence_new(EVIDENCE_HOP, 0, true);
 	hop.hop->number = ++bench->ret->hops > 1 ? bench->ret->hops : 2;
-	home_copy(&hop.hop->home, &bench->stakeout.list.items[best].home);
+	home_copy(&hop.hop->home, &bench->watchset.list.items[best].home);
 	hop.hop->caught = count;
 	hop.hop->watched = bench->round.failed;
 	hop.hop->trials = bench->ret->evidence.trials;
@@ -458,10 +459,10 @@ static bool tell(struct bench *bench)
 
 static void forget(struct race *race)
 {
-	VEC_FOREACH (&race->sights, sight)
-		if (sight->race.race)
-			evidence_deinit(&sight->race);
-	VEC_DEINIT(&race->sights);
+	VEC_FOREACH (&race->observations, observation)
+		if (observation->race.race)
+			evidence_deinit(&observation->race);
+	VEC_DEINIT(&race->observations);
 	*race = (struct race){ 0 };
 }
 
@@ -517,7 +518,7 @@ static int run(struct inquiry *inq)
 			  "it has threads: watching who reads and writes what was freed, and "
 			  "what the crash read");
 	bench->race = &race;
-	while (r == 0 && !told && bench_may_go_on(bench) && stake_words(bench, &words, &next)) {
+	while (r == 0 && !told && bench_may_go_on(bench) && watch_words(bench, &words, &next)) {
 		r = bench_plan(bench, inq->err);
 		if (r == 0)
 			r = round_run(bench, &race_round, inq->err);

@@ -30,7 +30,7 @@ static unsigned int affordable(const struct bench *bench)
 	return each * TRIALS_MAX > most ? (unsigned int)(most / each) : TRIALS_MAX;
 }
 
-bool toss_worth(struct bench *bench, const char *what, const char *command)
+bool random_fill_worth(struct bench *bench, const char *what, const char *command)
 {
 	if (!bench_may_go_on(bench))
 		return false;
@@ -41,7 +41,7 @@ bool toss_worth(struct bench *bench, const char *what, const char *command)
 	return false;
 }
 
-int toss_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err)
+int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(bench, &heap);

@@ -40,7 +40,7 @@ void release_deinit(struct release *release)
 	stack_deinit(&release->stored);
 	if (release->touch.freed_use)
 		evidence_deinit(&release->touch);
-	stakeout_deinit(&release->held);
+	watchset_deinit(&release->held);
 	*release = (struct release){ 0 };
 }
 
@@ -64,25 +64,25 @@ void refcount_note(struct bench *bench, const struct heap_report *report)
 	bench->release.size = found->size;
 }
 
-static bool stake_out(struct bench *bench)
+static bool watch_round(struct bench *bench)
 {
-	struct stakeout *stakeout = &bench->stakeout;
+	struct watchset *watchset = &bench->watchset;
 
 	for (size_t i = 0; i < ARRAY_SIZE(count_offsets); i++)
 		if (bench->release.size >= (uint64_t)count_offsets[i] + OBJECT_MIN &&
-		    stakeout_add_count(stakeout, bench->release.key, count_offsets[i]))
-			stakeout->list.items[stakeout->list.count - 1].after_free = true;
-	return stakeout->list.count > 0;
+		    watchset_add_count(watchset, bench->release.key, count_offsets[i]))
+			watchset->list.items[watchset->list.count - 1].after_free = true;
+	return watchset->list.count > 0;
 }
 
 /* The holder comes last: its number is the highest. */
-static void stake_holder(struct bench *bench)
+static void set_watch_on_holder(struct bench *bench)
 {
-	struct stakeout *held = &bench->release.held;
-	struct stake stake = held->list.items[0];
+	struct watchset *held = &bench->release.held;
+	struct watch_spec spec = held->list.items[0];
 
-	stake.reads = true;
-	VEC_PUSH(&bench->stakeout.list, stake);
+	spec.reads = true;
+	VEC_PUSH(&bench->watchset.list, spec);
 	held->list.count = 0;
 }
 
@@ -436,7 +436,7 @@ static void find_holder(struct bench *bench, uint64_t id)
 
 	if (release->held.list.count == 0 &&
 	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log)
-		(void)stakeout_add_global(&release->held, log, &home);
+		(void)watchset_add_global(&release->held, log, &home);
 	home_deinit(&home);
 }
 
@@ -636,7 +636,7 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, bench->round.number, true);
 	struct holder_seen *holder = e.holder;
 
-	home_copy(&holder->home, &bench->stakeout.list.items[bench->stakeout.list.count - 1].home);
+	home_copy(&holder->home, &bench->watchset.list.items[bench->watchset.list.count - 1].home);
 	holder->target = mem_alloc(sizeof(*holder->target));
 	*holder->target = (struct block_life){ .id = last->hit->id,
 					       .key = mem_strdup(bench->release.key),
@@ -657,7 +657,7 @@ static bool still_points(struct bench *bench, uint64_t id)
 	bool there =
 		sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
 		same_variable(&home,
-			      &bench->stakeout.list.items[bench->stakeout.list.count - 1].home);
+			      &bench->watchset.list.items[bench->watchset.list.count - 1].home);
 
 	home_deinit(&home);
 	return there;
@@ -666,7 +666,7 @@ static bool still_points(struct bench *bench, uint64_t id)
 static void read_holder(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	uint32_t watch = (uint32_t)bench->stakeout.list.count - 1;
+	uint32_t watch = (uint32_t)bench->watchset.list.count - 1;
 	const struct hit *last = read_end(bench);
 	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
 	const struct hit *stored = last ? pointer_stored(log, last, watch) : NULL;
@@ -794,7 +794,7 @@ static int watch_holder(struct bench *bench, struct err *err)
 	int r;
 
 	bench_say(bench, "a global still pointed to it: watching who stores the pointer there");
-	stake_holder(bench);
+	set_watch_on_holder(bench);
 	r = bench_plan(bench, err);
 	return r == 0 ? round_run(bench, &holder_round, err) : r;
 }
@@ -802,12 +802,12 @@ static int watch_holder(struct bench *bench, struct err *err)
 static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
-	struct stakeout homes = bench->stakeout;
+	struct watchset homes = bench->watchset;
 	const struct home *home = NULL;
 	int r = 0;
 
-	bench->stakeout = (struct stakeout){ 0 };
-	if (stake_out(bench)) {
+	bench->watchset = (struct watchset){ 0 };
+	if (watch_round(bench)) {
 		bench_say(bench, "an object was used after its end: watching its count of "
 				 "references");
 		r = bench_plan(bench, inq->err);
@@ -815,12 +815,12 @@ static int run(struct inquiry *inq)
 			r = round_run(bench, &refcount_round, inq->err);
 		if (r == 0 && bench->release.held.list.count > 0 && bench_may_go_on(bench)) {
 			r = watch_holder(bench, inq->err);
-			home = &bench->stakeout.list.items[bench->stakeout.list.count - 1].home;
+			home = &bench->watchset.list.items[bench->watchset.list.count - 1].home;
 		}
 		tell(bench, home, &bench->ret->evidence);
 	}
-	stakeout_deinit(&bench->stakeout);
-	bench->stakeout = homes;
+	watchset_deinit(&bench->watchset);
+	bench->watchset = homes;
 	return r;
 }
 

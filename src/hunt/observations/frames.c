@@ -66,7 +66,7 @@ bool frames_outlived(const struct crash_reading *crashed, const struct hit *stor
 	if (!crashed->has_record || hit->tid != crashed->record.raw.tid || value < sp - RED_ZONE ||
 	    value >= hit->stack_high)
 		return false;
-	count = stakeout_frames(stored, symbols, frames, FRAMES_MAX);
+	count = watchset_frames(stored, symbols, frames, FRAMES_MAX);
 	/* A function that calls nobody has its variables below the stack pointer. */
 	then = value < sp ? 0 : backtrack_frame_of(frames, count, value);
 	if (then < count && frames[then].start != 0) {

@@ -24,7 +24,7 @@ static bool last_two(const struct event_log *in, uint64_t address, struct log_wa
 
 /* Was this write the first that the object got, as far as hits tell? */
 static bool is_first(const struct trial_hits *log, const struct event_log *in,
-		     const struct log_watched *object, const struct sight *sight)
+		     const struct log_watched *object, const struct observation *observation)
 {
 	bool found = false;
 
@@ -34,7 +34,7 @@ static bool is_first(const struct trial_hits *log, const struct event_log *in,
 		if (caught->log != in || hit->watched != object->number ||
 		    (hit->flags & LOG_HIT_ALONGSIDE))
 			continue;
-		if (!found && watched_word(hit->new, hit->bytes) != sight->victim.value)
+		if (!found && watched_word(hit->new, hit->bytes) != observation->victim.value)
 			return false;
 		found = true;
 	}
@@ -42,20 +42,22 @@ static bool is_first(const struct trial_hits *log, const struct event_log *in,
 }
 
 /* Does a home hold what its own block was given when it was made? */
-static bool as_it_was_made(const struct sight *sight)
+static bool as_it_was_made(const struct observation *observation)
 {
-	const struct write_seen *write = sight ? sight->write.write : NULL;
+	const struct write_seen *write = observation ? observation->write.write : NULL;
 
-	if (!sight || !sight->watched || sight->stale)
+	if (!observation || !observation->watched || observation->stale)
 		return false;
-	return !write ? sight->since_birth : sight->since_birth && write->old == write->new;
+	return !write ? observation->since_birth
+		      : observation->since_birth && write->old == write->new;
 }
 
 void see_instances(struct bench *bench, const struct crash_reading *crashed,
-		   const struct trial_hits *log, struct event_log *in, const struct stake *stake)
+		   const struct trial_hits *log, struct event_log *in,
+		   const struct watch_spec *spec)
 {
 	struct log_watched first, second;
-	const struct sight *found = sight_of(bench, stake->level, crashed->trial);
+	const struct observation *found = observation_of(bench, spec->level, crashed->trial);
 	struct conflation_seen *seen;
 	struct evidence e;
 
@@ -64,14 +66,14 @@ void see_instances(struct bench *bench, const struct crash_reading *crashed,
 	    first.last_value == found->victim.value || !is_first(log, in, &second, found))
 		return;
 	found->write.write->nth_of_object = 1;
-	if (stake->level == 0)
+	if (spec->level == 0)
 		return;
-	for (unsigned int i = 0; i < stake->level; i++)
-		if (!as_it_was_made(sight_of(bench, i, crashed->trial)))
+	for (unsigned int i = 0; i < spec->level; i++)
+		if (!as_it_was_made(observation_of(bench, i, crashed->trial)))
 			return;
 	e = evidence_new(EVIDENCE_CONFLATION, crashed->trial, true);
-	if (!bench->probe.recycler.given)
-		e.note = mem_strdup(bench->probe.recycler.words);
+	if (!bench->probe.own.given)
+		e.note = mem_strdup(bench->probe.own.words);
 	seen = e.conflation;
 	seen->address = second.start;
 	seen->offset = (int64_t)(second.address - second.start);

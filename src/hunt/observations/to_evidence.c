@@ -5,37 +5,37 @@
 
 #include "judge/facts.h"
 
-static void tell_account(struct bench *bench, const struct sight *sight)
+static void tell_account(struct bench *bench, const struct observation *observation)
 {
-	struct evidence e = evidence_new(EVIDENCE_WATCH, sight->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_WATCH, observation->trial, true);
 	bool traced = bench->request->settings->flags & TRIAL_TRACED;
 
-	home_copy(&e.watch->home, &sight->home);
-	e.watch->mode = mem_strdup(sight->row.mode == LOG_WATCH_PAGES ? "pages"
-				   : traced			      ? "ptrace"
-								      : "hw");
-	e.watch->victim_watched = sight->watched;
-	e.watch->since_birth = sight->since_birth;
-	e.watch->kernel_writes = sight->row.kernel_writes != 0;
+	home_copy(&e.watch->home, &observation->home);
+	e.watch->mode = mem_strdup(observation->row.mode == LOG_WATCH_PAGES ? "pages"
+				   : traced				    ? "ptrace"
+									    : "hw");
+	e.watch->victim_watched = observation->watched;
+	e.watch->since_birth = observation->since_birth;
+	e.watch->kernel_writes = observation->row.kernel_writes != 0;
 	e.watch->value_known = true;
-	e.watch->value = sight->victim.value;
-	e.watch->birth_value = sight->birth_value;
-	e.watch->hits = sight->write.write ? 1 : 0;
+	e.watch->value = observation->victim.value;
+	e.watch->birth_value = observation->birth_value;
+	e.watch->hits = observation->write.write ? 1 : 0;
 	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
-static void tell_holder(struct bench *bench, struct sight *sight)
+static void tell_holder(struct bench *bench, struct observation *observation)
 {
-	struct evidence e = evidence_new(EVIDENCE_HOLDER, sight->trial, true);
+	struct evidence e = evidence_new(EVIDENCE_HOLDER, observation->trial, true);
 
-	home_copy(&e.holder->home, &sight->home);
-	e.holder->holder = TAKE(sight->in);
-	e.holder->target = TAKE(sight->target);
+	home_copy(&e.holder->home, &observation->home);
+	e.holder->holder = TAKE(observation->in);
+	e.holder->target = TAKE(observation->target);
 	e.holder->used = true;
-	e.holder->exact = sight->target_exact;
-	e.holder->frame = sight->frame;
-	if (sight->write.write)
-		stack_copy(&e.holder->written_by, &sight->write.write->writer);
+	e.holder->exact = observation->target_exact;
+	e.holder->frame = observation->frame;
+	if (observation->write.write)
+		stack_copy(&e.holder->written_by, &observation->write.write->writer);
 	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
@@ -59,27 +59,28 @@ static void forget_mistaken(struct bench *bench, const char *key)
 }
 
 /* The block whose place another one has now was used, too: the crash alone could not tell. */
-static void tell_recycled_use(struct bench *bench, const struct sight *sight)
+static void tell_recycled_use(struct bench *bench, const struct observation *observation)
 {
 	struct evidence e;
 
 	VEC_FOREACH (&bench->ret->evidence.list, known)
-		if (known->kind == EVIDENCE_FREED_USE && known->trial == sight->trial)
+		if (known->kind == EVIDENCE_FREED_USE && known->trial == observation->trial)
 			return;
-	if (!sight->target || sight->frame)
+	if (!observation->target || observation->frame)
 		return;
-	e = evidence_new(EVIDENCE_FREED_USE, sight->trial, true);
+	e = evidence_new(EVIDENCE_FREED_USE, observation->trial, true);
 	e.freed_use->block = mem_alloc(sizeof(*e.freed_use->block));
-	*e.freed_use->block = *sight->target;
-	e.freed_use->block->via = mem_strdup(sight->target->via);
-	e.freed_use->block->key = sight->target->key ? mem_strdup(sight->target->key) : NULL;
+	*e.freed_use->block = *observation->target;
+	e.freed_use->block->via = mem_strdup(observation->target->via);
+	e.freed_use->block->key =
+		observation->target->key ? mem_strdup(observation->target->key) : NULL;
 	e.freed_use->block->allocated = (struct stack){ 0 };
 	e.freed_use->block->freed = (struct stack){ 0 };
-	stack_copy(&e.freed_use->block->allocated, &sight->target->allocated);
-	stack_copy(&e.freed_use->block->freed, &sight->target->freed);
-	e.freed_use->offset = (int64_t)(sight->former.value - sight->former.start);
+	stack_copy(&e.freed_use->block->allocated, &observation->target->allocated);
+	stack_copy(&e.freed_use->block->freed, &observation->target->freed);
+	e.freed_use->offset = (int64_t)(observation->former.value - observation->former.start);
 	VEC_FOREACH (&bench->ret->evidence.list, known)
-		if (known->kind == EVIDENCE_CRASH && known->trial == sight->trial) {
+		if (known->kind == EVIDENCE_CRASH && known->trial == observation->trial) {
 			stack_copy(&e.freed_use->user, &known->crash->stack);
 			break;
 		}
@@ -90,14 +91,14 @@ static void tell_hop(struct bench *bench, unsigned int number, const struct leve
 		     enum hop_end end)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOP, 0, true);
-	const struct sight *best = NULL;
+	const struct observation *best = NULL;
 
 	e.hop->number = number;
-	VEC_FOREACH (&level->sights, sight) {
-		e.hop->watched += sight->watched;
-		e.hop->caught += sight->write.write != NULL || sight->stale;
-		if (!best || sight->write.write)
-			best = sight;
+	VEC_FOREACH (&level->observations, observation) {
+		e.hop->watched += observation->watched;
+		e.hop->caught += observation->write.write != NULL || observation->stale;
+		if (!best || observation->write.write)
+			best = observation;
 	}
 	if (best)
 		home_copy(&e.hop->home, &best->home);
@@ -111,14 +112,14 @@ static void tell_hop(struct bench *bench, unsigned int number, const struct leve
 
 /* The last write only repeated the value, and whoever brought it is judged: by all that is known.
  */
-static void tell_repeated(struct bench *bench, const struct sight *sight)
+static void tell_repeated(struct bench *bench, const struct observation *observation)
 {
-	const struct write_seen *last = sight->write.write;
+	const struct write_seen *last = observation->write.write;
 
 	if (write_changed(last))
 		return;
 	VEC_FOREACH (&bench->ret->evidence.list, e) {
-		if (e->kind != EVIDENCE_WRITE || e->trial != sight->trial ||
+		if (e->kind != EVIDENCE_WRITE || e->trial != observation->trial ||
 		    !write_changed(e->write) || e->write->new != last->new ||
 		    !home_same(&e->write->home, &last->home))
 			continue;
@@ -136,38 +137,38 @@ static void tell_repeated(struct bench *bench, const struct sight *sight)
 void tell_level(struct bench *bench, struct level *level, unsigned int number, enum hop_end end)
 {
 	tell_hop(bench, number, level, end);
-	VEC_FOREACH (&level->sights, sight)
-		if (sight->mistaken)
-			forget_mistaken(bench, sight->mistaken);
-	VEC_FOREACH (&level->sights, sight) {
-		tell_account(bench, sight);
-		if (sight->stale) {
-			tell_recycled_use(bench, sight);
-			tell_holder(bench, sight);
+	VEC_FOREACH (&level->observations, observation)
+		if (observation->mistaken)
+			forget_mistaken(bench, observation->mistaken);
+	VEC_FOREACH (&level->observations, observation) {
+		tell_account(bench, observation);
+		if (observation->stale) {
+			tell_recycled_use(bench, observation);
+			tell_holder(bench, observation);
 		}
-		if (sight->write.write) {
-			tell_repeated(bench, sight);
-			VEC_PUSH(&bench->ret->evidence.list, sight->write);
-			sight->write.write = NULL;
+		if (observation->write.write) {
+			tell_repeated(bench, observation);
+			VEC_PUSH(&bench->ret->evidence.list, observation->write);
+			observation->write.write = NULL;
 		}
-		if (sight->race.race) {
-			VEC_PUSH(&bench->ret->evidence.list, sight->race);
-			sight->race.race = NULL;
+		if (observation->race.race) {
+			VEC_PUSH(&bench->ret->evidence.list, observation->race);
+			observation->race.race = NULL;
 		}
 	}
 }
 
 void level_deinit(struct level *level)
 {
-	VEC_FOREACH (&level->sights, sight) {
-		home_deinit(&sight->home);
-		block_life_free(sight->in);
-		block_life_free(sight->target);
-		mem_free(sight->mistaken);
-		if (sight->write.write)
-			evidence_deinit(&sight->write);
-		if (sight->race.race)
-			evidence_deinit(&sight->race);
+	VEC_FOREACH (&level->observations, observation) {
+		home_deinit(&observation->home);
+		block_life_free(observation->in);
+		block_life_free(observation->target);
+		mem_free(observation->mistaken);
+		if (observation->write.write)
+			evidence_deinit(&observation->write);
+		if (observation->race.race)
+			evidence_deinit(&observation->race);
 	}
-	VEC_DEINIT(&level->sights);
+	VEC_DEINIT(&level->observations);
 }

@@ -218,7 +218,7 @@ uint64_t chance_needed(const struct chance *chance, uint32_t ppm)
 	return (uint64_t)ceil(log(contexts / SUSPECT_P) / -log(ppm / 1e6));
 }
 
-/* Log of what a stake of 1 has become by betting, before each toss, on the side that came more
+/* Log of what a spec of 1 has become by betting, before each toss, on the side that came more
  * often so far (Krichevsky and Trofimov's estimate). A fair bet against a coin that knows nothing
  * of how its trial ends: the chance that it ever becomes 1/p is p at most. */
 static double bet(double heads, double tails, double chance)
@@ -233,7 +233,7 @@ struct tosses {
 };
 
 /* A coin whose side brings the failure nearly always is bet on as such, too, with half of the
- * stake. Over the trials that failed and those that passed; corrected for all coins. */
+ * spec. Over the trials that failed and those that passed; corrected for all coins. */
 static double p_of_bets(const struct tosses *t, double chance, double coins)
 {
 	double open = bet(t->heads_failed, t->tails_failed, chance) +

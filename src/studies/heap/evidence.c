@@ -5,24 +5,24 @@
 #include "base/cstr.h"
 
 /* One finding, as one trial saw it. */
-struct sight {
+struct seen_once {
 	const struct heap_finding *finding;
 	const struct heap_sighting *seen;
 	bool example; /* the trial that all of the finding is about */
 };
 
-static struct block_life *life_of(const struct sight *sight)
+static struct block_life *life_of(const struct seen_once *once)
 {
-	const struct heap_finding *f = sight->finding;
+	const struct heap_finding *f = once->finding;
 	struct block_life *life = mem_alloc(sizeof(*life));
 
 	*life = (struct block_life){
-		.id = sight->seen->id,
+		.id = once->seen->id,
 		/* The same block has another ordinal in another trial. */
-		.key = cstr_dup(sight->example ? f->key : f->context),
-		.start = sight->seen->address,
-		.size = sight->seen->size,
-		.value = sight->seen->address + (uint64_t)sight->seen->offset,
+		.key = cstr_dup(once->example ? f->key : f->context),
+		.start = once->seen->address,
+		.size = once->seen->size,
+		.value = once->seen->address + (uint64_t)once->seen->offset,
 		.state = f->live ? BLOCK_LIVE : BLOCK_FREED,
 		.former = f->recycled,
 		.poison = f->poison,
@@ -36,24 +36,24 @@ static struct block_life *life_of(const struct sight *sight)
 
 /* Within its guards, and no other block's damage leads there: the block itself was overrun. Farther
  * off, a guard does not reach. */
-static void tell_damage(const struct sight *sight, struct evidence *ret)
+static void tell_damage(const struct seen_once *once, struct evidence *ret)
 {
 	static const enum canary_side sides[] = { [HEAP_OVERFLOW] = CANARY_AFTER,
 						  [HEAP_UNDERFLOW] = CANARY_BEFORE,
 						  [HEAP_WRITE_AFTER_FREE] = CANARY_FREED };
-	const struct heap_finding *f = sight->finding;
+	const struct heap_finding *f = once->finding;
 	struct canary_broken *canary = ret->canary;
 
 	canary->side = sides[f->kind];
-	canary->block = life_of(sight);
-	canary->offset = sight->seen->offset;
-	canary->len = sight->seen->length;
+	canary->block = life_of(once);
+	canary->offset = once->seen->offset;
+	canary->len = once->seen->length;
 	canary->goes_on_at = cstr_dup(f->rival ? f->rival : f->through);
 	if (f->fenced) {
 		stack_copy(&canary->writer, &f->seen_at);
 		canary->instruction = cstr_dup(f->instruction);
 	}
-	if (!sight->example)
+	if (!once->example)
 		return;
 	strbuf_add(&canary->expected, f->expected, f->bytes);
 	strbuf_add(&canary->found, f->found, f->bytes);
@@ -63,19 +63,19 @@ static void tell_damage(const struct sight *sight, struct evidence *ret)
 
 /* ---- frees ---- */
 
-static void tell_free(const struct sight *sight, struct evidence *ret)
+static void tell_free(const struct seen_once *once, struct evidence *ret)
 {
 	static const enum bad_free_kind kinds[] = { [HEAP_DOUBLE_FREE] = BAD_FREE_DOUBLE,
 						    [HEAP_INTERIOR_FREE] = BAD_FREE_INTERIOR,
 						    [HEAP_MISMATCHED_FREE] = BAD_FREE_MISMATCHED,
 						    [HEAP_INVALID_FREE] = BAD_FREE_FOREIGN };
-	const struct heap_finding *f = sight->finding;
+	const struct heap_finding *f = once->finding;
 	struct bad_free *bad = ret->bad_free;
 
 	bad->kind = kinds[f->kind];
-	bad->pointer = sight->seen->address + (uint64_t)sight->seen->offset;
+	bad->pointer = once->seen->address + (uint64_t)once->seen->offset;
 	if (f->kind != HEAP_INVALID_FREE)
-		bad->block = life_of(sight);
+		bad->block = life_of(once);
 	stack_copy(&bad->second, &f->seen_at);
 	if (f->kind == HEAP_MISMATCHED_FREE)
 		bad->how = mem_printf("%s, then %s", f->allocated_by, f->freed_by);
@@ -83,12 +83,12 @@ static void tell_free(const struct sight *sight, struct evidence *ret)
 
 /* ---- crashes over freed blocks ---- */
 
-static void tell_use(const struct sight *sight, struct evidence *ret)
+static void tell_use(const struct seen_once *once, struct evidence *ret)
 {
-	const struct heap_finding *f = sight->finding;
+	const struct heap_finding *f = once->finding;
 
-	ret->freed_use->block = life_of(sight);
-	ret->freed_use->offset = sight->seen->offset;
+	ret->freed_use->block = life_of(once);
+	ret->freed_use->offset = once->seen->offset;
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
@@ -136,17 +136,17 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {
-		struct sight sight = { f, seen, seen->trial == f->trial };
+		struct seen_once once = { f, seen, seen->trial == f->trial };
 		bool failing = seen->failed || (damage && rate->failed == 0);
 		struct evidence e = evidence_new(kind_of(f), seen->trial, failing);
 
 		if (e.kind == EVIDENCE_CANARY)
-			tell_damage(&sight, &e);
+			tell_damage(&once, &e);
 		else if (e.kind != EVIDENCE_BAD_FREE)
-			tell_use(&sight, &e);
+			tell_use(&once, &e);
 		else
-			tell_free(&sight, &e);
-		if (sight.example)
+			tell_free(&once, &e);
+		if (once.example)
 			e.note = note_of(f, failing, seen->failed);
 		VEC_PUSH(&ret->list, e);
 	}

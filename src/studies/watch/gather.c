@@ -132,7 +132,7 @@ static void add_writer(struct watch_gather *gather, const struct trial_hits *log
 	add_counts(writer, row);
 	write_seen_free(writer->last.write);
 	writer->last =
-		(struct watch_sight){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
+		(struct watch_moment){ .trial = gather->trial, .write = mem_alloc(sizeof(*seen)) };
 	sure = hit_decode(last, gather->symbols, &decoded) == 0;
 	hit_tell(last, sure ? &decoded : NULL, gather->symbols, writer->last.write);
 	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;

@@ -20,7 +20,7 @@ int sightings_store(struct case_store *cs, struct watch_report *report, struct e
 	VEC_FOREACH (&report->writers, writer) {
 		const struct watch_target *target = &report->targets.items[writer->watch];
 		const struct write_seen *shown = watch_writer_shown(writer);
-		const struct watch_sight *sight =
+		const struct watch_moment *moment =
 			shown == writer->first.write ? &writer->first : &writer->last;
 		struct write_seen write;
 		struct evidence e;
@@ -38,8 +38,8 @@ int sightings_store(struct case_store *cs, struct watch_report *report, struct e
 		if (!write.home.field)
 			write.home.field = target->field;
 		e = (struct evidence){ .kind = EVIDENCE_SIGHTING,
-				       .trial = sight->trial,
-				       .failing = sight->failing,
+				       .trial = moment->trial,
+				       .failing = moment->failing,
 				       .note = note_on(report, writer),
 				       .write = &write };
 		r = case_add_evidence(cs, &e, err);

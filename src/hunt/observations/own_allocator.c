@@ -1,4 +1,4 @@
-#include "hunt/observations/recycler.h"
+#include "hunt/observations/own_allocator.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,17 +32,17 @@ static bool is_system(const char *module)
 	return false;
 }
 
-static bool add(struct scout *scout, struct module *module, const char *path, uint64_t at)
+static bool add(struct allocator_probe *probe, struct module *module, const char *path, uint64_t at)
 {
 	struct function function = { 0 };
 	char *hook = mem_printf("%s+0x%" PRIx64, path, at);
 	bool known = functions_at(module, at, &function);
 
-	VEC_FOREACH (&scout->list, other)
+	VEC_FOREACH (&probe->list, other)
 		known = known && strcmp(other->hook, hook) != 0;
-	if (known && scout->list.count < FUNCTIONS_MAX)
-		VEC_PUSH(&scout->list,
-			 ((struct scout_function){
+	if (known && probe->list.count < FUNCTIONS_MAX)
+		VEC_PUSH(&probe->list,
+			 ((struct probed_function){
 				 .hook = TAKE(hook),
 				 .name = function.name ? mem_strdup(function.name)
 						       : mem_printf("0x%" PRIx64, at) }));
@@ -53,27 +53,28 @@ static bool add(struct scout *scout, struct module *module, const char *path, ui
 }
 
 /* Near ones first: up and down by turns would need an order that the file does not give. */
-static void add_near(struct scout *scout, struct module *module, const char *path,
+static void add_near(struct allocator_probe *probe, struct module *module, const char *path,
 		     const struct function_range *around)
 {
 	uint64_t low = around->low > WINDOW_BYTES ? around->low - WINDOW_BYTES : 0;
 	uint64_t at = functions_next(module, around->high);
 
-	for (; at < around->high + WINDOW_BYTES && scout->list.count < FUNCTIONS_MAX * 5 / 8;
+	for (; at < around->high + WINDOW_BYTES && probe->list.count < FUNCTIONS_MAX * 5 / 8;
 	     at = functions_next(module, at + 1))
-		(void)add(scout, module, path, at);
+		(void)add(probe, module, path, at);
 	/* Those before it, nearest last: the window is cut so that it holds the nearest. */
 	for (uint64_t from = around->low, step = WINDOW_BYTES / 16;
-	     from > low && scout->list.count<FUNCTIONS_MAX; from -= from> step ? step : from) {
+	     from > low && probe->list.count<FUNCTIONS_MAX; from -= from> step ? step : from) {
 		uint64_t piece = from > step ? from - step : 0;
 
 		for (at = functions_next(module, piece); at < from;
 		     at = functions_next(module, at + 1))
-			(void)add(scout, module, path, at);
+			(void)add(probe, module, path, at);
 	}
 }
 
-bool scout_begin(const struct stack *allocated, uint64_t stack_hash, struct scout *ret)
+bool allocator_probe_begin(const struct stack *allocated, uint64_t stack_hash,
+			   struct allocator_probe *ret)
 {
 	AUTO(module_closep) struct module *inner = NULL;
 	struct function_range around = { 0 };
@@ -107,28 +108,29 @@ bool scout_begin(const struct stack *allocated, uint64_t stack_hash, struct scou
 	return ret->makers > 0 && ret->list.count > ret->makers;
 }
 
-void scout_deinit(struct scout *scout)
+void allocator_probe_deinit(struct allocator_probe *probe)
 {
-	VEC_FOREACH (&scout->list, function) {
+	VEC_FOREACH (&probe->list, function) {
 		mem_free(function->hook);
 		mem_free(function->name);
 	}
-	VEC_DEINIT(&scout->list);
-	*scout = (struct scout){ 0 };
+	VEC_DEINIT(&probe->list);
+	*probe = (struct allocator_probe){ 0 };
 }
 
-void scout_plan(const struct scout *scout, struct hook_planner *planner, struct strbuf *items)
+void allocator_probe_plan(const struct allocator_probe *probe, struct hook_planner *planner,
+			  struct strbuf *items)
 {
-	for (size_t i = 0; i < scout->list.count; i++) {
-		struct hook_use use = { .role = i < scout->makers ? HOOK_SIGHT_BOTH
+	for (size_t i = 0; i < probe->list.count; i++) {
+		struct hook_use use = { .role = i < probe->makers ? HOOK_SIGHT_BOTH
 								  : HOOK_SIGHT_ARGUMENTS,
 					.number = (uint32_t)i,
 					.pointer = HOOK_NO_ARGUMENT,
 					.size = HOOK_NO_ARGUMENT,
 					.count = HOOK_NO_ARGUMENT,
-					.fixed_size = scout->stack_hash };
+					.fixed_size = probe->stack_hash };
 
-		(void)hook_plan(planner, scout->list.items[i].hook, &use, items, NULL);
+		(void)hook_plan(planner, probe->list.items[i].hook, &use, items, NULL);
 	}
 }
 
@@ -182,12 +184,12 @@ static void handed_out(struct judgement *judgement, struct object *object)
 	memset(object->given, 0, sizeof(object->given));
 }
 
-static void judge_maker(const struct scout_sight *sights, size_t count, uint32_t maker,
+static void judge_maker(const struct object_trace *observations, size_t count, uint32_t maker,
 			size_t makers, struct judgement *judgement)
 {
 	*judgement = (struct judgement){ 0 };
 	for (size_t i = 0; i < count; i++) {
-		const struct scout_sight *s = &sights[i];
+		const struct object_trace *s = &observations[i];
 		struct object *object = object_at(judgement, s->object);
 
 		if (!object || s->function >= FUNCTIONS_MAX)
@@ -221,15 +223,15 @@ static uint32_t best_pair(const struct judgement *judgement)
 	return best;
 }
 
-int scout_judge(const struct scout_sight *sights, size_t count, size_t makers, uint32_t *ret_taker,
-		unsigned int *ret_argument, size_t *ret_times)
+int allocator_probe_judge(const struct object_trace *observations, size_t count, size_t makers,
+			  uint32_t *ret_taker, unsigned int *ret_argument, size_t *ret_times)
 {
 	AUTO(mem_freep) struct judgement *judgement = mem_alloc(sizeof(*judgement));
 
 	for (size_t maker = 0; maker < makers; maker++) {
 		uint32_t pair;
 
-		judge_maker(sights, count, (uint32_t)maker, makers, judgement);
+		judge_maker(observations, count, (uint32_t)maker, makers, judgement);
 		pair = best_pair(judgement);
 		if (pair == PAIRS_MAX)
 			continue;
@@ -243,31 +245,31 @@ int scout_judge(const struct scout_sight *sights, size_t count, size_t makers, u
 
 /* Of blocks that are objects, their size; of pieces of a block, how far they lie apart. 0: it does
  * not come out. */
-static uint64_t object_size(const struct scout_sight *sights, size_t count, bool *ret_whole)
+static uint64_t object_size(const struct object_trace *observations, size_t count, bool *ret_whole)
 {
 	uint64_t size = UINT64_MAX;
 	bool whole = true;
 
 	for (size_t i = 0; i < count; i++)
-		whole = whole && sights[i].object == sights[i].start;
+		whole = whole && observations[i].object == observations[i].start;
 	for (size_t i = 0; i < count; i++) {
-		if (whole && sights[i].size < size)
-			size = sights[i].size;
+		if (whole && observations[i].size < size)
+			size = observations[i].size;
 		for (size_t k = 0; !whole && k < count; k++)
-			if (sights[k].start == sights[i].start &&
-			    sights[k].object > sights[i].object &&
-			    sights[k].object - sights[i].object < size)
-				size = sights[k].object - sights[i].object;
+			if (observations[k].start == observations[i].start &&
+			    observations[k].object > observations[i].object &&
+			    observations[k].object - observations[i].object < size)
+				size = observations[k].object - observations[i].object;
 	}
 	*ret_whole = whole;
 	return size == UINT64_MAX ? 0 : size;
 }
 
-static void say(const struct scout *scout, size_t maker, uint32_t taker, size_t times,
-		struct recycler *ret)
+static void say(const struct allocator_probe *probe, size_t maker, uint32_t taker, size_t times,
+		struct own_allocator *ret)
 {
-	const char *hands_out = scout->list.items[maker].name;
-	const char *takes_back = scout->list.items[taker].name;
+	const char *hands_out = probe->list.items[maker].name;
+	const char *takes_back = probe->list.items[taker].name;
 
 	ret->words = mem_printf(
 		"inferred: %s takes such objects back and %s hands them out again (%zu of %zu "
@@ -278,10 +280,11 @@ static void say(const struct scout *scout, size_t maker, uint32_t taker, size_t 
 
 #define SIGHTS_MAX 4096u /* of object_size(), which compares each with each */
 
-void scout_read(const struct scout *scout, struct event_logs *logs, struct recycler *ret)
+void allocator_probe_read(const struct allocator_probe *probe, struct event_logs *logs,
+			  struct own_allocator *ret)
 {
 	VEC_FOREACH (&logs->list, log) {
-		VEC(struct scout_sight) sights = { 0 };
+		VEC(struct object_trace) observations = { 0 };
 		struct log_item item;
 		uint32_t taker;
 		size_t times;
@@ -292,29 +295,30 @@ void scout_read(const struct scout *scout, struct event_logs *logs, struct recyc
 			struct log_sight s;
 
 			if (item.head.type == LOG_SIGHT && log_payload(&item, &s, sizeof(s)) &&
-			    s.function < scout->list.count)
-				VEC_PUSH(&sights, ((struct scout_sight){ .object = s.object,
-									 .start = s.start,
-									 .size = s.size,
-									 .function = s.function,
-									 .argument = s.argument,
-									 .inside = s.inside }));
+			    s.function < probe->list.count)
+				VEC_PUSH(&observations,
+					 ((struct object_trace){ .object = s.object,
+								 .start = s.start,
+								 .size = s.size,
+								 .function = s.function,
+								 .argument = s.argument,
+								 .inside = s.inside }));
 		}
-		maker = scout_judge(sights.items, sights.count, scout->makers, &taker,
-				    &ret->argument, &times);
+		maker = allocator_probe_judge(observations.items, observations.count, probe->makers,
+					      &taker, &ret->argument, &times);
 		if (maker >= 0)
-			ret->size =
-				object_size(sights.items,
-					    sights.count < SIGHTS_MAX ? sights.count : SIGHTS_MAX,
-					    &ret->whole);
+			ret->size = object_size(observations.items,
+						observations.count < SIGHTS_MAX ? observations.count
+										: SIGHTS_MAX,
+						&ret->whole);
 		if (maker >= 0 && ret->size > 0) {
 			ret->found = true;
-			ret->stack_hash = scout->stack_hash;
-			ret->hands_out = mem_strdup(scout->list.items[maker].hook);
-			ret->takes_back = mem_strdup(scout->list.items[taker].hook);
-			say(scout, (size_t)maker, taker, times, ret);
+			ret->stack_hash = probe->stack_hash;
+			ret->hands_out = mem_strdup(probe->list.items[maker].hook);
+			ret->takes_back = mem_strdup(probe->list.items[taker].hook);
+			say(probe, (size_t)maker, taker, times, ret);
 		}
-		VEC_DEINIT(&sights);
+		VEC_DEINIT(&observations);
 		if (ret->found)
 			return;
 	}
@@ -348,8 +352,8 @@ static bool is_on(const struct stack *allocated, const char *hook)
 	return false;
 }
 
-void recycler_take_given(const struct strv *allocators, const struct stack *allocated,
-			 uint64_t stack_hash, uint64_t block_size, struct recycler *ret)
+void own_allocator_take_given(const struct strv *allocators, const struct stack *allocated,
+			      uint64_t stack_hash, uint64_t block_size, struct own_allocator *ret)
 {
 	for (size_t i = 0; !ret->found && i < allocators->count; i++) {
 		uint64_t size;
@@ -362,60 +366,61 @@ void recycler_take_given(const struct strv *allocators, const struct stack *allo
 				mem_free(hook);
 				continue;
 			}
-			*ret = (struct recycler){ .found = true,
-						  .given = allocators,
-						  .stack_hash = stack_hash,
-						  .size = size,
-						  .whole = is_function(hook, innermost_function(
-										     allocated)) &&
-							   (size == 0 || block_size < 2 * size),
-						  .words = mem_printf("--allocator: %s", hook),
-						  .hands_out = hook };
+			*ret = (struct own_allocator){
+				.found = true,
+				.given = allocators,
+				.stack_hash = stack_hash,
+				.size = size,
+				.whole = is_function(hook, innermost_function(allocated)) &&
+					 (size == 0 || block_size < 2 * size),
+				.words = mem_printf("--allocator: %s", hook),
+				.hands_out = hook
+			};
 			return;
 		}
 	}
 }
 
-static int plan_given(const struct recycler *recycler, struct hook_planner *planner,
+static int plan_given(const struct own_allocator *own, struct hook_planner *planner,
 		      struct strbuf *items, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < recycler->given->count; i++)
-		r = allocator_plan(planner, recycler->given->items[i], items, err);
+	for (size_t i = 0; r == 0 && i < own->given->count; i++)
+		r = allocator_plan(planner, own->given->items[i], items, err);
 	return r;
 }
 
-int recycler_plan(const struct recycler *recycler, struct hook_planner *planner,
-		  struct strbuf *items, struct err *err)
+int own_allocator_plan(const struct own_allocator *own, struct hook_planner *planner,
+		       struct strbuf *items, struct err *err)
 {
 	struct hook_use use = { .role = HOOK_ALLOC,
 				.pointer = HOOK_NO_ARGUMENT,
 				.size = HOOK_NO_ARGUMENT,
 				.count = HOOK_NO_ARGUMENT,
-				.fixed_size = recycler->size };
+				.fixed_size = own->size };
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	int r;
 
-	if (recycler->given)
-		return plan_given(recycler, planner, items, err);
-	r = hook_plan(planner, recycler->hands_out, &use, &planned, err);
+	if (own->given)
+		return plan_given(own, planner, items, err);
+	r = hook_plan(planner, own->hands_out, &use, &planned, err);
 
 	use = (struct hook_use){ .role = HOOK_FREE,
-				 .pointer = recycler->argument,
+				 .pointer = own->argument,
 				 .size = HOOK_NO_ARGUMENT,
 				 .count = HOOK_NO_ARGUMENT };
 	if (r == 0)
-		r = hook_plan(planner, recycler->takes_back, &use, &planned, err);
+		r = hook_plan(planner, own->takes_back, &use, &planned, err);
 	if (r == 0)
 		strbuf_add(items, planned.data, planned.len);
 	return r;
 }
 
-void recycler_deinit(struct recycler *recycler)
+void own_allocator_deinit(struct own_allocator *own)
 {
-	mem_free(recycler->hands_out);
-	mem_free(recycler->takes_back);
-	mem_free(recycler->words);
-	*recycler = (struct recycler){ 0 };
+	mem_free(own->hands_out);
+	mem_free(own->takes_back);
+	mem_free(own->words);
+	*own = (struct own_allocator){ 0 };
 }

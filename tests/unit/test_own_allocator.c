@@ -8,24 +8,24 @@
 
 #include <cmocka.h>
 
-#include "hunt/observations/recycler.h"
+#include "hunt/observations/own_allocator.h"
 #include "wire/log_format.h"
 
 enum { ALLOC, NEW, MAKERS, USE = MAKERS, DROP, FREE, RESET };
 
 struct story {
-	VEC(struct scout_sight) list;
+	VEC(struct object_trace) list;
 };
 
 static void see(struct story *story, uint64_t object, uint32_t function, uint8_t argument,
 		uint8_t inside)
 {
-	VEC_PUSH(&story->list, ((struct scout_sight){ .object = object,
-						      .start = object,
-						      .size = 32,
-						      .function = function,
-						      .argument = argument,
-						      .inside = inside }));
+	VEC_PUSH(&story->list, ((struct object_trace){ .object = object,
+						       .start = object,
+						       .size = 32,
+						       .function = function,
+						       .argument = argument,
+						       .inside = inside }));
 }
 
 static void hand_out(struct story *story, uint64_t object)
@@ -54,7 +54,8 @@ static void pool(struct story *story)
 
 static int judge(const struct story *story, uint32_t *taker, unsigned int *argument, size_t *times)
 {
-	return scout_judge(story->list.items, story->list.count, MAKERS, taker, argument, times);
+	return allocator_probe_judge(story->list.items, story->list.count, MAKERS, taker, argument,
+				     times);
 }
 
 static int judged(struct story *story)

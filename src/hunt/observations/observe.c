@@ -16,12 +16,12 @@
 /* ---- reading a failing trial that was watched ---------------------------------------------------
  */
 
-/* The step of this trial's backtrack that is the home of the stake. */
+/* The step of this trial's backtrack that is the home of the spec. */
 static const struct backtrack_step *same_step(const struct backtrack *backtrack,
-					      const struct stake *stake)
+					      const struct watch_spec *spec)
 {
 	VEC_FOREACH (&backtrack->steps, step)
-		if (home_same(&step->home, &stake->home))
+		if (home_same(&step->home, &spec->home))
 			return step;
 	return NULL;
 }
@@ -42,7 +42,7 @@ static bool is_of_malloc(const struct log_block *block)
 
 /* The block of malloc that the stored pointer led to at that time: a register that held it then
  * knows. */
-static const struct log_hit_owner *target_then(const struct stake_result *result, uint64_t value)
+static const struct log_hit_owner *target_then(const struct watchset_result *result, uint64_t value)
 {
 	const struct log_hit *hit = result->caught && result->exact ? result->last->hit : NULL;
 
@@ -82,7 +82,7 @@ static void find_owner(struct event_log *log, const struct log_block *now,
 
 /* The block that was freed although this pointer to it was kept; id 0: none. */
 static void outlived_block(const struct crash_reading *crashed, const struct backtrack_step *step,
-			   const struct stake_result *result, struct log_block *ret)
+			   const struct watchset_result *result, struct log_block *ret)
 {
 	const struct log_hit_owner *then =
 		is_of_malloc(&step->to) ? target_then(result, step->value) : NULL;
@@ -129,46 +129,48 @@ static bool let_go(const struct backtrack_step *step, const struct event_log *in
 }
 
 /* What was caught there was not the last write, then. */
-static void see_let_go(struct sight *sight)
+static void see_let_go(struct observation *observation)
 {
-	sight->let_go = true;
-	if (sight->write.write)
-		sight->write.write->flags &= ~(unsigned int)WRITE_LAST;
+	observation->let_go = true;
+	if (observation->write.write)
+		observation->write.write->flags &= ~(unsigned int)WRITE_LAST;
 }
 
 static void see_target(struct bench *bench, const struct crash_reading *crashed,
 		       const struct backtrack_step *step, struct event_log *in,
-		       const struct stake_result *result, struct sight *sight)
+		       const struct watchset_result *result, struct observation *observation)
 {
 	struct log_block freed;
 
 	/* It never was a pointer to what it leads to now. */
-	if (sight->write.write && result->exact && store_bends_pointer(sight->write.write))
+	if (observation->write.write && result->exact &&
+	    store_bends_pointer(observation->write.write))
 		return;
 	outlived_block(crashed, step, result, &freed);
 	if (freed.id == 0)
 		return;
 	if (let_go(step, in, freed.start, freed.size)) {
-		see_let_go(sight);
+		see_let_go(observation);
 		return;
 	}
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
-		sight->mistaken =
+		observation->mistaken =
 			event_log_key(crashed->record.log, &step->to.key, step->to.context);
-	sight->stale = true;
-	sight->target = mem_alloc(sizeof(*sight->target));
-	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols, sight->target);
-	sight->target->value = step->value;
-	sight->target_exact = step->value == freed.start;
-	sight->former = freed;
-	sight->former.value = step->value;
+	observation->stale = true;
+	observation->target = mem_alloc(sizeof(*observation->target));
+	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols,
+			observation->target);
+	observation->target->value = step->value;
+	observation->target_exact = step->value == freed.start;
+	observation->former = freed;
+	observation->former.value = step->value;
 }
 
 /* The pointer led to a variable of a function when it was stored; is that function still running
  * when it is used? */
 static void see_frame(struct bench *bench, const struct crash_reading *crashed,
 		      const struct backtrack_step *step, struct event_log *in,
-		      const struct stake_result *result, struct sight *sight)
+		      const struct watchset_result *result, struct observation *observation)
 {
 	struct frame_life frame = { 0 };
 
@@ -176,18 +178,18 @@ static void see_frame(struct bench *bench, const struct crash_reading *crashed,
 	    !frames_outlived(crashed, result->last, step->value, bench->symbols, &frame))
 		return;
 	if (let_go(step, in, frame.low, frame.end - frame.low)) {
-		see_let_go(sight);
+		see_let_go(observation);
 		stack_deinit(&frame.stack);
 		return;
 	}
-	sight->stale = sight->frame = sight->target_exact = true;
-	sight->target = mem_alloc(sizeof(*sight->target));
-	*sight->target = (struct block_life){ .via = mem_strdup("the pointer"),
-					      .value = step->value,
-					      .start = frame.low,
-					      .size = frame.end - frame.low,
-					      .state = BLOCK_FREED,
-					      .allocated = frame.stack };
+	observation->stale = observation->frame = observation->target_exact = true;
+	observation->target = mem_alloc(sizeof(*observation->target));
+	*observation->target = (struct block_life){ .via = mem_strdup("the pointer"),
+						    .value = step->value,
+						    .start = frame.low,
+						    .size = frame.end - frame.low,
+						    .state = BLOCK_FREED,
+						    .allocated = frame.stack };
 }
 
 /* What is watched may be two variables. */
@@ -199,7 +201,7 @@ static bool stores_overlap(const struct write_seen *a, const struct write_seen *
 
 /* Two threads at one place, one right after the other. */
 static void see_race(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
-		     struct sight *sight, const struct stake_result *result)
+		     struct observation *observation, const struct watchset_result *result)
 {
 	const struct hit *other = NULL;
 
@@ -208,7 +210,7 @@ static void see_race(struct bench *bench, const struct trial_hits *log, const st
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
 
-		if (caught->log == in && hit->address == sight->victim.address &&
+		if (caught->log == in && hit->address == observation->victim.address &&
 		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    hit->tid != result->last->hit->tid &&
 		    hit->number != result->last->hit->number &&
@@ -217,46 +219,47 @@ static void see_race(struct bench *bench, const struct trial_hits *log, const st
 	}
 	if (!other)
 		return;
-	sight->race = evidence_new(EVIDENCE_RACE, sight->trial, true);
-	sight->race.race->first = mem_alloc(sizeof(*sight->race.race->first));
-	sight->race.race->second = mem_alloc(sizeof(*sight->race.race->second));
-	home_copy(&sight->race.race->home, &sight->home);
-	hit_describe(other, bench->symbols, sight->race.race->first);
-	hit_describe(result->last, bench->symbols, sight->race.race->second);
+	observation->race = evidence_new(EVIDENCE_RACE, observation->trial, true);
+	observation->race.race->first = mem_alloc(sizeof(*observation->race.race->first));
+	observation->race.race->second = mem_alloc(sizeof(*observation->race.race->second));
+	home_copy(&observation->race.race->home, &observation->home);
+	hit_describe(other, bench->symbols, observation->race.race->first);
+	hit_describe(result->last, bench->symbols, observation->race.race->second);
 	if (other->hit->time_ns > result->last->hit->time_ns) {
-		struct write_seen *first = sight->race.race->first;
+		struct write_seen *first = observation->race.race->first;
 
-		sight->race.race->first = sight->race.race->second;
-		sight->race.race->second = first;
+		observation->race.race->first = observation->race.race->second;
+		observation->race.race->second = first;
 	}
-	sight->race.race->gap_ns =
+	observation->race.race->gap_ns =
 		(uint64_t)llabs((int64_t)(other->hit->time_ns - result->last->hit->time_ns));
 	/* Both made the same value out of what they had read: one of the two is lost. */
-	sight->race.race->lost_update =
-		stores_overlap(sight->race.race->first, sight->race.race->second) &&
-		sight->race.race->first->new == sight->race.race->second->new &&
-		sight->race.race->first->old != sight->race.race->first->new &&
-		sight->race.race->second->old == sight->race.race->second->new;
+	observation->race.race->lost_update =
+		stores_overlap(observation->race.race->first, observation->race.race->second) &&
+		observation->race.race->first->new == observation->race.race->second->new &&
+		observation->race.race->first->old != observation->race.race->first->new &&
+		observation->race.race->second->old == observation->race.race->second->new;
 }
 
 /* The last write may only have repeated the value: then who brought it is told, too. */
 static void see_repeated(struct bench *bench, const struct trial_hits *log, struct event_log *in,
-			 const struct sight *sight, const struct stake_result *result)
+			 const struct observation *observation,
+			 const struct watchset_result *result)
 {
-	struct stake_result brought = *result;
+	struct watchset_result brought = *result;
 	struct source_place unused = { 0 };
 	struct evidence e;
 
-	if (!result->exact || sight->write.write->old != sight->write.write->new)
+	if (!result->exact || observation->write.write->old != observation->write.write->new)
 		return;
-	brought.last = stakeout_brought(log, in, &sight->victim, result);
+	brought.last = watchset_brought(log, in, &observation->victim, result);
 	if (!brought.last)
 		return;
-	e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
-	stakeout_tell(&brought, &sight->victim, in, bench->symbols, e.write, &unused);
+	e = evidence_new(EVIDENCE_WRITE, observation->trial, true);
+	watchset_tell(&brought, &observation->victim, in, bench->symbols, e.write, &unused);
 	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND | WRITE_COPIED);
 	home_deinit(&e.write->home);
-	home_copy(&e.write->home, &sight->write.write->home);
+	home_copy(&e.write->home, &observation->write.write->home);
 	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
@@ -291,27 +294,29 @@ static void say_stored(struct bench *bench, const struct stack *writer)
 /* The value came with no write that was caught: then the latest one is nobody's that is looked for.
  */
 static void see_outside(struct bench *bench, const struct trial_hits *log, struct event_log *in,
-			const struct stake_result *result, struct sight *sight)
+			const struct watchset_result *result, struct observation *observation)
 {
 	struct outside_change *change;
 	struct evidence e;
 
-	if (!result->watched || (sight->write.write && (sight->write.write->flags & WRITE_FOUND)))
+	if (!result->watched ||
+	    (observation->write.write && (observation->write.write->flags & WRITE_FOUND)))
 		return;
-	change = unexplained_find(log, in, result->row.number, sight->victim.value,
-				  sight->victim.len, bench->symbols);
+	change = unexplained_find(log, in, result->row.number, observation->victim.value,
+				  observation->victim.len, bench->symbols);
 	if (!change)
 		return;
 	/* Named as the crash names it: the same in all trials. */
 	home_deinit(&change->home);
-	home_copy(&change->home, &sight->home);
-	e = (struct evidence){
-		.kind = EVIDENCE_OUTSIDE, .trial = sight->trial, .failing = true, .outside = change
-	};
+	home_copy(&change->home, &observation->home);
+	e = (struct evidence){ .kind = EVIDENCE_OUTSIDE,
+			       .trial = observation->trial,
+			       .failing = true,
+			       .outside = change };
 	VEC_PUSH(&bench->ret->evidence.list, e);
-	if (sight->write.write)
-		evidence_deinit(&sight->write);
-	sight->write = (struct evidence){ 0 };
+	if (observation->write.write)
+		evidence_deinit(&observation->write);
+	observation->write = (struct evidence){ 0 };
 }
 
 /* It went astray: what it wrote was right for another place. Then it is the one, whatever it
@@ -349,7 +354,7 @@ static enum value_leads leads_of(const struct log_block *to)
 
 static void found_value(const struct bench *bench, const struct crash_reading *crashed,
 			const struct backtrack_step *step, unsigned int level,
-			const struct sight *sight, struct value_found *ret)
+			const struct observation *observation, struct value_found *ret)
 {
 	const struct backtrack *backtrack = &crashed->backtrack;
 
@@ -363,122 +368,124 @@ static void found_value(const struct bench *bench, const struct crash_reading *c
 				     .indexed = backtrack->by_index,
 				     .read_by_code = !step->by_value,
 				     .other_places = twins_left(bench, backtrack, step),
-				     .replaced = sight->let_go,
-				     .outlived = sight->stale,
+				     .replaced = observation->let_go,
+				     .outlived = observation->stale,
 				     .strayed = step->strayed.id != 0,
 				     .runtime = step->of_runtime,
-				     .place_reused = sight->recycled,
+				     .place_reused = observation->recycled,
 				     .owner_reached = true };
 }
 
 /* Who was caught there, and what he had done there before. */
 static void see_caught(struct bench *bench, const struct crash_reading *crashed,
 		       const struct trial_hits *log, struct event_log *in,
-		       const struct backtrack_step *step, const struct stake_result *result,
-		       struct sight *sight)
+		       const struct backtrack_step *step, const struct watchset_result *result,
+		       struct observation *observation)
 {
-	sight->exact = result->exact && step->in.id != 0 && result->last->hit->id == step->in.id;
-	sight->write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
-	stakeout_tell(result, &sight->victim, in, bench->symbols, sight->write.write,
-		      &sight->source);
-	forget_copy(step, sight->write.write);
+	observation->exact =
+		result->exact && step->in.id != 0 && result->last->hit->id == step->in.id;
+	observation->write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
+	watchset_tell(result, &observation->victim, in, bench->symbols, observation->write.write,
+		      &observation->source);
+	forget_copy(step, observation->write.write);
 	/* Named as the crash names it: the same in all trials. */
-	home_deinit(&sight->write.write->home);
-	home_copy(&sight->write.write->home, &step->home);
-	if (bench->probe.recycler.found &&
-	    stakeout_through_freed_object(result, sight->write.write)) {
-		sight->write.write->free_basis =
-			bench->probe.recycler.given ? FREE_SEEN : FREE_INFERRED;
-		if (!bench->probe.recycler.given)
-			sight->write.note = mem_strdup(bench->probe.recycler.words);
+	home_deinit(&observation->write.write->home);
+	home_copy(&observation->write.write->home, &step->home);
+	if (bench->probe.own.found &&
+	    watchset_through_freed_object(result, observation->write.write)) {
+		observation->write.write->free_basis =
+			bench->probe.own.given ? FREE_SEEN : FREE_INFERRED;
+		if (!bench->probe.own.given)
+			observation->write.note = mem_strdup(bench->probe.own.words);
 	}
-	see_repeated(bench, log, in, sight, result);
-	see_pointer(result, sight->write.write);
+	see_repeated(bench, log, in, observation, result);
+	see_pointer(result, observation->write.write);
 	if (result->since_birth) {
-		see_first(log, in, result, sight->write.write);
-		see_parts(log, in, result, bench->symbols, sight->write.write);
+		see_first(log, in, result, observation->write.write);
+		see_parts(log, in, result, bench->symbols, observation->write.write);
 	}
-	see_habits(bench, log, in, sight, result);
-	see_race(bench, log, in, sight, result);
+	see_store_history(bench, log, in, observation, result);
+	see_race(bench, log, in, observation, result);
 }
 
 /* Did the watch lie there, whether or not it tells? */
-static bool is_covered(struct event_log *in, const struct stake *stake, const struct victim *victim,
-		       const struct stake_result *result)
+static bool is_covered(struct event_log *in, const struct watch_spec *spec,
+		       const struct victim *victim, const struct watchset_result *result)
 {
-	bool from_birth = stake->by == STAKE_KEY || stake->by == STAKE_CONTEXT;
+	bool from_birth = spec->by == LOCATE_KEY || spec->by == LOCATE_CONTEXT;
 
-	return result->caught || stakeout_covers(in, victim, from_birth);
+	return result->caught || watchset_covers(in, victim, from_birth);
 }
 
 static void see_level(struct bench *bench, const struct crash_reading *crashed,
-		      const struct trial_hits *log, struct event_log *in, const struct stake *stake,
-		      const struct backtrack_step *step)
+		      const struct trial_hits *log, struct event_log *in,
+		      const struct watch_spec *spec, const struct backtrack_step *step)
 {
-	struct sight sight = { .trial = crashed->trial,
-			       .followed = bench->probe.recycler.found,
-			       .victim = { .address = step->home.address,
-					   .value = step->value,
-					   .id = step->in.id,
-					   .len = step->width } };
-	struct stake_result result;
+	struct observation observation = { .trial = crashed->trial,
+					   .followed = bench->probe.own.found,
+					   .victim = { .address = step->home.address,
+						       .value = step->value,
+						       .id = step->in.id,
+						       .len = step->width } };
+	struct watchset_result result;
 	struct value_found found;
 
 	/* The object was handed out anew since: to malloc it is the same block. */
-	if (bench->probe.recycler.found)
-		sight.victim.id = 0;
-	(void)log_watch_row(&in->reader, 0, &sight.row);
-	stakeout_look(log, in, &sight.victim, &result);
-	sight.watched = result.watched;
-	sight.covered = is_covered(in, stake, &sight.victim, &result);
-	sight.since_birth =
-		result.since_birth && (stake->by == STAKE_KEY || stake->by == STAKE_FRAME);
-	sight.birth_value = result.watched ? result.row.first_value : 0;
-	home_copy(&sight.home, &step->home);
+	if (bench->probe.own.found)
+		observation.victim.id = 0;
+	(void)log_watch_row(&in->reader, 0, &observation.row);
+	watchset_look(log, in, &observation.victim, &result);
+	observation.watched = result.watched;
+	observation.covered = is_covered(in, spec, &observation.victim, &result);
+	observation.since_birth =
+		result.since_birth && (spec->by == LOCATE_KEY || spec->by == LOCATE_FRAME);
+	observation.birth_value = result.watched ? result.row.first_value : 0;
+	home_copy(&observation.home, &step->home);
 	if (step->in.id != 0) {
-		sight.in = mem_alloc(sizeof(*sight.in));
+		observation.in = mem_alloc(sizeof(*observation.in));
 		block_life_read(crashed->record.log, &step->in, "the home", bench->symbols,
-				sight.in);
+				observation.in);
 	}
 	if (result.caught)
-		see_caught(bench, crashed, log, in, step, &result, &sight);
-	sight.recycled = is_recycled(crashed, step);
-	see_outside(bench, log, in, &result, &sight);
-	see_target(bench, crashed, step, in, &result, &sight);
-	if (result.caught && result.exact && !sight.stale)
-		see_frame(bench, crashed, step, in, &result, &sight);
-	if (sight.write.write && may_have_outlived(bench, crashed, sight.victim.value)) {
-		say_stored(bench, &sight.write.write->writer);
-		evidence_deinit(&sight.write);
-		sight.write = (struct evidence){ 0 };
+		see_caught(bench, crashed, log, in, step, &result, &observation);
+	observation.recycled = is_recycled(crashed, step);
+	see_outside(bench, log, in, &result, &observation);
+	see_target(bench, crashed, step, in, &result, &observation);
+	if (result.caught && result.exact && !observation.stale)
+		see_frame(bench, crashed, step, in, &result, &observation);
+	if (observation.write.write &&
+	    may_have_outlived(bench, crashed, observation.victim.value)) {
+		say_stored(bench, &observation.write.write->writer);
+		evidence_deinit(&observation.write);
+		observation.write = (struct evidence){ 0 };
 	}
-	found_value(bench, crashed, step, stake->level, &sight, &found);
-	sight.healthy = value_is_right(&found, sight.write.write);
-	if (sight.write.write)
-		sight.write.write->found = found;
-	sight.by_key = stake->by == STAKE_KEY;
-	sight.same_block =
-		sight.by_key && sight.watched &&
-		step->in.size == bench->start.first->backtrack.steps.items[stake->level].in.size;
-	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
+	found_value(bench, crashed, step, spec->level, &observation, &found);
+	observation.healthy = value_is_right(&found, observation.write.write);
+	if (observation.write.write)
+		observation.write.write->found = found;
+	observation.by_key = spec->by == LOCATE_KEY;
+	observation.same_block =
+		observation.by_key && observation.watched &&
+		step->in.size == bench->start.first->backtrack.steps.items[spec->level].in.size;
+	VEC_PUSH(&bench->homes.levels[spec->level].observations, observation);
 }
 
 /* Was the source given another value after the copy was made? By the thread that had put the copied
  * one there, out of what it found: then that was half of its value. */
 static void see_replaced(struct bench *bench, const struct trial_hits *log, struct event_log *in,
-			 struct write_seen *copy, const struct sight *source)
+			 struct write_seen *copy, const struct observation *source)
 {
 	struct evidence e;
-	struct stake_result result;
+	struct watchset_result result;
 	struct victim place = { .address = source->victim.address, .len = source->victim.len };
 	struct source_place unused = { 0 };
 	const struct write_seen *put = source->write.write;
 
 	if (copy->when_ns == 0 ||
-	    !stakeout_next_write(log, in, place.address, copy->when_ns, &result))
+	    !watchset_next_write(log, in, place.address, copy->when_ns, &result))
 		return;
 	e = evidence_new(EVIDENCE_WRITE, source->trial, true);
-	stakeout_tell(&result, &place, in, bench->symbols, e.write, &unused);
+	watchset_tell(&result, &place, in, bench->symbols, e.write, &unused);
 	e.write->flags &= ~(unsigned int)(WRITE_LAST | WRITE_FOUND);
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &source->home);
@@ -491,54 +498,54 @@ static void see_replaced(struct bench *bench, const struct trial_hits *log, stru
 /* The source of a copy, in the same trial: the latest write there before the copy. */
 static void see_source(struct bench *bench, const struct crash_reading *crashed,
 		       const struct trial_hits *log, struct event_log *in,
-		       const struct stake *stake)
+		       const struct watch_spec *spec)
 {
-	struct sight *copy = NULL;
-	struct stake_result result;
-	struct sight sight = { .trial = crashed->trial };
+	struct observation *copy = NULL;
+	struct watchset_result result;
+	struct observation observation = { .trial = crashed->trial };
 
-	for (unsigned int i = 0; i < stake->level; i++)
-		VEC_FOREACH (&bench->homes.levels[i].sights, s)
+	for (unsigned int i = 0; i < spec->level; i++)
+		VEC_FOREACH (&bench->homes.levels[i].observations, s)
 			if (s->trial == crashed->trial && s->write.write &&
 			    (s->write.write->flags & WRITE_COPIED) &&
-			    home_same(&s->write.write->source, &stake->home))
+			    home_same(&s->write.write->source, &spec->home))
 				copy = s;
 	if (!copy)
 		return;
-	sight.victim = (struct victim){ .address = copy->write.write->source.address,
-					.value = copy->write.write->new,
-					.len = (unsigned int)copy->write.write->source.len };
+	observation.victim = (struct victim){ .address = copy->write.write->source.address,
+					      .value = copy->write.write->new,
+					      .len = (unsigned int)copy->write.write->source.len };
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == in && caught->hit->address == copy->victim.address &&
 		    watched_word(caught->hit->new, caught->hit->bytes) == copy->victim.value)
-			sight.victim.before = caught->hit->number;
-	stakeout_look(log, in, &sight.victim, &result);
-	sight.watched = result.watched || stake->by == STAKE_GLOBAL;
-	home_copy(&sight.home, &copy->write.write->source);
+			observation.victim.before = caught->hit->number;
+	watchset_look(log, in, &observation.victim, &result);
+	observation.watched = result.watched || spec->by == LOCATE_GLOBAL;
+	home_copy(&observation.home, &copy->write.write->source);
 	if (result.caught) {
-		sight.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
-		stakeout_tell(&result, &sight.victim, in, bench->symbols, sight.write.write,
-			      &sight.source);
-		home_deinit(&sight.write.write->home);
-		home_copy(&sight.write.write->home, &sight.home);
-		see_repeated(bench, log, in, &sight, &result);
+		observation.write = evidence_new(EVIDENCE_WRITE, crashed->trial, true);
+		watchset_tell(&result, &observation.victim, in, bench->symbols,
+			      observation.write.write, &observation.source);
+		home_deinit(&observation.write.write->home);
+		home_copy(&observation.write.write->home, &observation.home);
+		see_repeated(bench, log, in, &observation, &result);
 	}
-	see_replaced(bench, log, in, copy->write.write, &sight);
-	VEC_PUSH(&bench->homes.levels[stake->level].sights, sight);
+	see_replaced(bench, log, in, copy->write.write, &observation);
+	VEC_PUSH(&bench->homes.levels[spec->level].observations, observation);
 }
 
 /* A variable is the same in every run; by itself a hit knows its address only. */
 static void name_variable(const struct bench *bench, const struct log_hit *hit, struct home *home)
 {
-	const struct stake *stake = hit->watch < bench->stakeout.list.count
-					    ? &bench->stakeout.list.items[hit->watch]
-					    : NULL;
+	const struct watch_spec *spec = hit->watch < bench->watchset.list.count
+						? &bench->watchset.list.items[hit->watch]
+						: NULL;
 
-	if (!stake || stake->by != STAKE_GLOBAL || home->kind != HOME_ADDRESS)
+	if (!spec || spec->by != LOCATE_GLOBAL || home->kind != HOME_ADDRESS)
 		return;
 	home_deinit(home);
 	*home = (struct home){ 0 };
-	home_copy(home, &stake->home);
+	home_copy(home, &spec->home);
 }
 
 /* Who else writes there without harm: for each writer its last whole hit. */
@@ -575,11 +582,12 @@ static void see_harmless(struct bench *bench, const struct trial_hits *log, uint
  * ------------------------------------------------------------------------------
  */
 
-const struct sight *sight_of(const struct bench *bench, unsigned int level, uint64_t trial)
+const struct observation *observation_of(const struct bench *bench, unsigned int level,
+					 uint64_t trial)
 {
-	VEC_FOREACH (&bench->homes.levels[level].sights, sight)
-		if (sight->trial == trial)
-			return sight;
+	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
+		if (observation->trial == trial)
+			return observation;
 	return NULL;
 }
 
@@ -609,17 +617,17 @@ static void see_recycled(struct bench *bench, const struct crash_reading *crashe
 	bool unguarded = is_unguarded(crashed);
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		const struct sight *led =
-			i + 1 < LEVELS_MAX ? sight_of(bench, i + 1, crashed->trial) : NULL;
+		const struct observation *led =
+			i + 1 < LEVELS_MAX ? observation_of(bench, i + 1, crashed->trial) : NULL;
 
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
-			if (sight->trial != crashed->trial || !sight->recycled ||
-			    !sight->write.write)
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation) {
+			if (observation->trial != crashed->trial || !observation->recycled ||
+			    !observation->write.write)
 				continue;
-			sight->write.write->found.owner_reached =
+			observation->write.write->found.owner_reached =
 				led && led->write.write && !led->stale;
 			if (unguarded)
-				doubt_pointer(&sight->write);
+				doubt_pointer(&observation->write);
 		}
 	}
 }
@@ -630,10 +638,11 @@ static void count_keys(struct bench *bench, uint64_t trial)
 	bool tried = false, right = false, led = false;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
-		VEC_FOREACH (&bench->homes.levels[i].sights, sight) {
-			tried |= sight->trial == trial && sight->by_key;
-			right |= sight->trial == trial && sight->same_block;
-			led |= sight->trial == trial && sight->by_key && sight->covered;
+		VEC_FOREACH (&bench->homes.levels[i].observations, observation) {
+			tried |= observation->trial == trial && observation->by_key;
+			right |= observation->trial == trial && observation->same_block;
+			led |= observation->trial == trial && observation->by_key &&
+			       observation->covered;
 		}
 	bench->homes.key_tried += tried;
 	bench->homes.key_right += right;
@@ -646,11 +655,11 @@ static bool is_missed(const struct bench *bench, uint64_t trial)
 	bool seen = false;
 
 	for (unsigned int i = 0; i < LEVELS_MAX; i++) {
-		const struct sight *sight = sight_of(bench, i, trial);
+		const struct observation *observation = observation_of(bench, i, trial);
 
-		if (sight && sight->covered)
+		if (observation && observation->covered)
 			return false;
-		seen |= sight && sight->home.kind == HOME_BLOCK;
+		seen |= observation && observation->home.kind == HOME_BLOCK;
 	}
 	return seen;
 }
@@ -658,29 +667,28 @@ static bool is_missed(const struct bench *bench, uint64_t trial)
 void read_failing(struct bench *bench)
 {
 	const struct crash_reading *crashed =
-		reading_backtrack(bench->round.reading, bench->probe.recycler.found
-								? THROUGH_WHOLE_BLOCKS
-								: THROUGH_OBJECTS);
+		reading_backtrack(bench->round.reading,
+				  bench->probe.own.found ? THROUGH_WHOLE_BLOCKS : THROUGH_OBJECTS);
 	const struct trial_hits *log = reading_hits(bench->round.reading);
 	struct event_log *in = crashed->record.log;
 
 	bench->round.failed++;
 	if (!crashed->has_backtrack)
 		return;
-	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
-		const struct stake *stake = &bench->stakeout.list.items[i];
-		const struct backtrack_step *step = same_step(&crashed->backtrack, stake);
+	for (size_t i = 0; i < bench->watchset.list.count; i++) {
+		const struct watch_spec *spec = &bench->watchset.list.items[i];
+		const struct backtrack_step *step = same_step(&crashed->backtrack, spec);
 
-		if (step && stake->level < LEVELS_MAX)
-			see_level(bench, crashed, log, in, stake, step);
-		else if (stake->level >= LEVELS_MAX)
-			see_source(bench, crashed, log, in, stake);
+		if (step && spec->level < LEVELS_MAX)
+			see_level(bench, crashed, log, in, spec, step);
+		else if (spec->level >= LEVELS_MAX)
+			see_source(bench, crashed, log, in, spec);
 	}
-	for (size_t i = 0; i < bench->stakeout.list.count; i++) {
-		const struct stake *stake = &bench->stakeout.list.items[i];
+	for (size_t i = 0; i < bench->watchset.list.count; i++) {
+		const struct watch_spec *spec = &bench->watchset.list.items[i];
 
-		if (stake->by == STAKE_RESULT)
-			see_instances(bench, crashed, log, in, stake);
+		if (spec->by == LOCATE_RESULT)
+			see_instances(bench, crashed, log, in, spec);
 	}
 	see_recycled(bench, crashed);
 	count_keys(bench, crashed->trial);

@@ -19,8 +19,9 @@ static bool did_before(const struct hit *caught, const struct event_log *in,
 	       memcmp(hit->old, hit->new, sizeof(hit->new)) != 0;
 }
 
-void see_habits(struct bench *bench, const struct trial_hits *log, const struct event_log *in,
-		const struct sight *sight, const struct stake_result *result)
+void see_store_history(struct bench *bench, const struct trial_hits *log,
+		       const struct event_log *in, const struct observation *observation,
+		       const struct watchset_result *result)
 {
 	unsigned int told = 0;
 
@@ -31,16 +32,16 @@ void see_habits(struct bench *bench, const struct trial_hits *log, const struct 
 
 		if (!did_before(&log->hits.items[i], in, result->last->hit))
 			continue;
-		e = evidence_new(EVIDENCE_WRITE, sight->trial, true);
+		e = evidence_new(EVIDENCE_WRITE, observation->trial, true);
 		hit_describe(&log->hits.items[i], bench->symbols, e.write);
 		home_deinit(&e.write->home);
-		home_copy(&e.write->home, &sight->write.write->home);
+		home_copy(&e.write->home, &observation->write.write->home);
 		VEC_PUSH(&bench->ret->evidence.list, e);
 		told++;
 	}
 }
 
-void see_pointer(const struct stake_result *result, struct write_seen *write)
+void see_pointer(const struct watchset_result *result, struct write_seen *write)
 {
 	const struct log_hit *hit = result->exact ? result->last->hit : NULL;
 
@@ -64,7 +65,8 @@ static bool is_zero(const struct log_hit *hit)
 }
 
 void see_parts(const struct trial_hits *log, const struct event_log *in,
-	       const struct stake_result *result, struct symbols *symbols, struct write_seen *write)
+	       const struct watchset_result *result, struct symbols *symbols,
+	       struct write_seen *write)
 {
 	const struct log_hit *last = result->exact ? result->last->hit : NULL;
 	struct write_parts parts = { .known = true };
@@ -104,7 +106,7 @@ void see_parts(const struct trial_hits *log, const struct event_log *in,
 }
 
 void see_first(const struct trial_hits *log, const struct event_log *in,
-	       const struct stake_result *result, struct write_seen *write)
+	       const struct watchset_result *result, struct write_seen *write)
 {
 	const struct log_hit *last = result->exact ? result->last->hit : NULL;
 

@@ -1,4 +1,4 @@
-#include "hunt/observations/stakeout.h"
+#include "hunt/observations/watchset.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,13 @@
 #define FRAME_HEAD \
 	16u /* the return address and the caller's frame pointer: psABI, the stack frame */
 
-void stakeout_deinit(struct stakeout *stakeout)
+void watchset_deinit(struct watchset *watchset)
 {
-	VEC_FOREACH (&stakeout->list, stake) {
-		home_deinit(&stake->home);
-		mem_free(stake->module);
+	VEC_FOREACH (&watchset->list, spec) {
+		home_deinit(&spec->home);
+		mem_free(spec->module);
 	}
-	VEC_DEINIT(&stakeout->list);
+	VEC_DEINIT(&watchset->list);
 }
 
 /* ---- where ----------------------------------------------------------------------------------- */
@@ -40,14 +40,13 @@ static const struct mapping *module_called(const struct event_log *log, const ch
 	return NULL;
 }
 
-static bool place_in(struct stake *stake, const struct mapping *module, uint64_t address)
+static bool place_in(struct watch_spec *spec, const struct mapping *module, uint64_t address)
 {
 	if (!module || !module->bias_known || !module->path)
 		return false;
-	stake->identity =
-		wire_module_identity(module->build_id, module->build_id_len, module->path);
-	stake->address = address - module->bias;
-	stake->module = mem_strdup(module->path);
+	spec->identity = wire_module_identity(module->build_id, module->build_id_len, module->path);
+	spec->address = address - module->bias;
+	spec->module = mem_strdup(module->path);
 	return true;
 }
 
@@ -56,95 +55,95 @@ static uint32_t bytes_of(uint64_t width)
 	return width > 0 && width < WATCHED_MAX ? (uint32_t)width : WATCHED_MAX;
 }
 
-bool stakeout_add_step(struct stakeout *stakeout, const struct crash_record *record,
-		       const struct backtrack_step *step, unsigned int level, enum stake_by by,
+bool watchset_add_step(struct watchset *watchset, const struct crash_record *record,
+		       const struct backtrack_step *step, unsigned int level, enum locate_by by,
 		       size_t handle)
 {
-	struct stake stake = { .by = by,
-			       .level = level,
-			       .key = step->in.key,
-			       .bytes = bytes_of(step->width),
-			       .offset = step->home.offset };
+	struct watch_spec spec = { .by = by,
+				   .level = level,
+				   .key = step->in.key,
+				   .bytes = bytes_of(step->width),
+				   .offset = step->home.offset };
 	bool placed = false;
 
-	if (by == STAKE_KEY || by == STAKE_CONTEXT)
+	if (by == LOCATE_KEY || by == LOCATE_CONTEXT)
 		placed = step->home.kind == HOME_BLOCK && step->in.key.stack_hash != 0;
-	if (by == STAKE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
-		placed = place_in(&stake, module_called(record->log, step->home.module),
+	if (by == LOCATE_GLOBAL && step->home.kind == HOME_GLOBAL && step->home.module)
+		placed = place_in(&spec, module_called(record->log, step->home.module),
 				  step->home.address);
-	if (by == STAKE_THREAD)
+	if (by == LOCATE_THREAD)
 		placed = step->home.kind == HOME_THREAD;
-	if (by == STAKE_FRAME && step->home.kind == HOME_STACK && step->function != 0)
-		placed = place_in(&stake, module_at(record->log, step->function), step->function);
-	if (by == STAKE_ARGUMENT && handle < step->handles.count) {
+	if (by == LOCATE_FRAME && step->home.kind == HOME_STACK && step->function != 0)
+		placed = place_in(&spec, module_at(record->log, step->function), step->function);
+	if (by == LOCATE_ARGUMENT && handle < step->handles.count) {
 		const struct backtrack_handle *h =
 			&step->handles.items[step->handles.count - 1 - handle];
 
-		stake.argument = h->argument;
-		stake.offset = h->offset;
+		spec.argument = h->argument;
+		spec.offset = h->offset;
 		placed = h->function != 0 &&
-			 place_in(&stake, module_at(record->log, h->function), h->function);
+			 place_in(&spec, module_at(record->log, h->function), h->function);
 	}
-	if (!placed || stakeout->list.count == PLAN_WATCHES_MAX) {
-		mem_free(stake.module);
+	if (!placed || watchset->list.count == PLAN_WATCHES_MAX) {
+		mem_free(spec.module);
 		return false;
 	}
-	home_copy(&stake.home, &step->home);
-	VEC_PUSH(&stakeout->list, stake);
+	home_copy(&spec.home, &step->home);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
-bool stakeout_add_source(struct stakeout *stakeout, const struct write_seen *write,
+bool watchset_add_source(struct watchset *watchset, const struct write_seen *write,
 			 const struct source_place *place, unsigned int level)
 {
 	const struct home *source = &write->source;
-	struct stake stake = { .level = level,
-			       .key = place->key,
-			       .bytes = bytes_of(source->len),
-			       .offset = source->offset,
-			       .identity = place->identity,
-			       .address = place->address };
+	struct watch_spec spec = { .level = level,
+				   .key = place->key,
+				   .bytes = bytes_of(source->len),
+				   .offset = source->offset,
+				   .identity = place->identity,
+				   .address = place->address };
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX)
+	if (watchset->list.count == PLAN_WATCHES_MAX)
 		return false;
 	if (source->kind == HOME_BLOCK && place->key.stack_hash != 0)
-		stake.by = STAKE_KEY;
+		spec.by = LOCATE_KEY;
 	else if (source->kind == HOME_GLOBAL && place->identity != 0)
-		stake.by = STAKE_GLOBAL;
+		spec.by = LOCATE_GLOBAL;
 	else
 		return false;
-	home_copy(&stake.home, source);
-	VEC_PUSH(&stakeout->list, stake);
+	home_copy(&spec.home, source);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
-bool stakeout_add_global(struct stakeout *stakeout, const struct event_log *log,
+bool watchset_add_global(struct watchset *watchset, const struct event_log *log,
 			 const struct home *home)
 {
-	struct stake stake = { .by = STAKE_GLOBAL, .bytes = bytes_of(home->len) };
+	struct watch_spec spec = { .by = LOCATE_GLOBAL, .bytes = bytes_of(home->len) };
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX || !home->module ||
-	    !place_in(&stake, module_called(log, home->module), home->address))
+	if (watchset->list.count == PLAN_WATCHES_MAX || !home->module ||
+	    !place_in(&spec, module_called(log, home->module), home->address))
 		return false;
-	home_copy(&stake.home, home);
-	VEC_PUSH(&stakeout->list, stake);
+	home_copy(&spec.home, home);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
-bool stakeout_add_result(struct stakeout *stakeout, const struct backtrack_step *step,
+bool watchset_add_result(struct watchset *watchset, const struct backtrack_step *step,
 			 unsigned int level, const char *function)
 {
-	struct stake stake = { .by = STAKE_RESULT,
-			       .level = level,
-			       .key = step->in.key,
-			       .bytes = bytes_of(step->width),
-			       .offset = step->home.offset };
+	struct watch_spec spec = { .by = LOCATE_RESULT,
+				   .level = level,
+				   .key = step->in.key,
+				   .bytes = bytes_of(step->width),
+				   .offset = step->home.offset };
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX)
+	if (watchset->list.count == PLAN_WATCHES_MAX)
 		return false;
-	stake.module = mem_strdup(function);
-	home_copy(&stake.home, &step->home);
-	VEC_PUSH(&stakeout->list, stake);
+	spec.module = mem_strdup(function);
+	home_copy(&spec.home, &step->home);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
@@ -164,88 +163,88 @@ static bool key_parse(const char *text, struct block_key *ret)
 	return hash != 0;
 }
 
-bool stakeout_add_block(struct stakeout *stakeout, const char *key, int64_t offset, uint32_t bytes)
+bool watchset_add_block(struct watchset *watchset, const char *key, int64_t offset, uint32_t bytes)
 {
-	struct stake stake = { .by = STAKE_KEY, .offset = offset, .bytes = bytes_of(bytes) };
+	struct watch_spec spec = { .by = LOCATE_KEY, .offset = offset, .bytes = bytes_of(bytes) };
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+	if (watchset->list.count == PLAN_WATCHES_MAX || !key_parse(key, &spec.key))
 		return false;
-	stake.home = (struct home){
-		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	spec.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = spec.bytes
 	};
-	VEC_PUSH(&stakeout->list, stake);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
-bool stakeout_add_fence(struct stakeout *stakeout, const char *context)
+bool watchset_add_fence(struct watchset *watchset, const char *context)
 {
-	struct stake stake = { .by = STAKE_CONTEXT, .bytes = WATCHED_MAX, .fence = true };
+	struct watch_spec spec = { .by = LOCATE_CONTEXT, .bytes = WATCHED_MAX, .fence = true };
 	char *end;
 
-	stake.key.stack_hash = strtoull(context, &end, 16);
-	if (stakeout->list.count == PLAN_WATCHES_MAX || end == context)
+	spec.key.stack_hash = strtoull(context, &end, 16);
+	if (watchset->list.count == PLAN_WATCHES_MAX || end == context)
 		return false;
-	stake.home = (struct home){ .kind = HOME_BLOCK, .key = mem_strdup(context) };
-	VEC_PUSH(&stakeout->list, stake);
+	spec.home = (struct home){ .kind = HOME_BLOCK, .key = mem_strdup(context) };
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
-bool stakeout_add_near(struct stakeout *stakeout, const struct crash_record *record,
+bool watchset_add_near(struct watchset *watchset, const struct crash_record *record,
 		       const struct backtrack_step *step, int64_t distance)
 {
-	struct stake *stake;
+	struct watch_spec *spec;
 
-	if (!stakeout_add_step(stakeout, record, step, 0, STAKE_GLOBAL, 0))
+	if (!watchset_add_step(watchset, record, step, 0, LOCATE_GLOBAL, 0))
 		return false;
-	stake = &stakeout->list.items[stakeout->list.count - 1];
-	stake->bytes = WATCHED_MAX;
-	stake->address = (stake->address & ~(uint64_t)(WATCHED_MAX - 1)) + (uint64_t)distance;
-	stake->home.offset = (stake->home.offset & ~(int64_t)(WATCHED_MAX - 1)) + distance;
-	stake->home.len = WATCHED_MAX;
+	spec = &watchset->list.items[watchset->list.count - 1];
+	spec->bytes = WATCHED_MAX;
+	spec->address = (spec->address & ~(uint64_t)(WATCHED_MAX - 1)) + (uint64_t)distance;
+	spec->home.offset = (spec->home.offset & ~(int64_t)(WATCHED_MAX - 1)) + distance;
+	spec->home.len = WATCHED_MAX;
 	return true;
 }
 
-bool stakeout_add_damage(struct stakeout *stakeout, const struct heap_finding *finding)
+bool watchset_add_damage(struct watchset *watchset, const struct heap_finding *finding)
 {
-	if (!stakeout_add_block(stakeout, finding->key, finding->offset, bytes_of(finding->length)))
+	if (!watchset_add_block(watchset, finding->key, finding->offset, bytes_of(finding->length)))
 		return false;
-	stakeout->list.items[stakeout->list.count - 1].after_free =
+	watchset->list.items[watchset->list.count - 1].after_free =
 		finding->kind == HEAP_WRITE_AFTER_FREE;
-	stakeout->list.items[stakeout->list.count - 1].size = finding->size;
+	watchset->list.items[watchset->list.count - 1].size = finding->size;
 	return true;
 }
 
 /* One byte takes one debug register, wherever it lies. */
-bool stakeout_widen(struct stakeout *stakeout)
+bool watchset_widen(struct watchset *watchset)
 {
-	struct stake *first = stakeout->list.items;
+	struct watch_spec *first = watchset->list.items;
 
-	if (stakeout->list.count == 0 || first->by != STAKE_KEY || first->after_free ||
+	if (watchset->list.count == 0 || first->by != LOCATE_KEY || first->after_free ||
 	    first->size == 0)
 		return false;
-	for (size_t i = 1; i < stakeout->list.count; i++) {
+	for (size_t i = 1; i < watchset->list.count; i++) {
 		home_deinit(&first[i].home);
 		mem_free(first[i].module);
 	}
-	stakeout->list.count = 1;
-	first->by = STAKE_CONTEXT;
+	watchset->list.count = 1;
+	first->by = LOCATE_CONTEXT;
 	first->bytes = 1;
 	first->home.len = 1;
 	return true;
 }
 
-bool stakeout_add_count(struct stakeout *stakeout, const char *key, int64_t offset)
+bool watchset_add_count(struct watchset *watchset, const char *key, int64_t offset)
 {
-	struct stake stake = {
-		.by = STAKE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
+	struct watch_spec spec = {
+		.by = LOCATE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
 	};
 
-	if (stakeout->list.count == PLAN_WATCHES_MAX || !key_parse(key, &stake.key))
+	if (watchset->list.count == PLAN_WATCHES_MAX || !key_parse(key, &spec.key))
 		return false;
-	stake.home = (struct home){
-		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = stake.bytes
+	spec.home = (struct home){
+		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = spec.bytes
 	};
-	VEC_PUSH(&stakeout->list, stake);
+	VEC_PUSH(&watchset->list, spec);
 	return true;
 }
 
@@ -268,64 +267,64 @@ static int plan_frame(struct hook_planner *planner, const char *function, uint32
 	return hook_plan(planner, function, &use, items, err);
 }
 
-static int plan_hook(struct stake *stake, struct hook_planner *planner, uint32_t number,
+static int plan_hook(struct watch_spec *spec, struct hook_planner *planner, uint32_t number,
 		     struct strbuf *items, struct err *err)
 {
 	AUTO(mem_freep)
-	char *function = stake->by == STAKE_RESULT
-				 ? mem_strdup(stake->module)
-				 : mem_printf("%s+0x%" PRIx64, stake->module, stake->address);
+	char *function = spec->by == LOCATE_RESULT
+				 ? mem_strdup(spec->module)
+				 : mem_printf("%s+0x%" PRIx64, spec->module, spec->address);
 
-	if (stake->by == STAKE_FRAME)
+	if (spec->by == LOCATE_FRAME)
 		return plan_frame(planner, function, number, items, err);
 	return hook_plan_watch(planner, function,
-			       stake->by == STAKE_RESULT ? -1 : (int)stake->argument, number, items,
+			       spec->by == LOCATE_RESULT ? -1 : (int)spec->argument, number, items,
 			       err);
 }
 
-int stakeout_plan(struct stakeout *stakeout, struct hook_planner *planner, struct strbuf *items,
+int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struct strbuf *items,
 		  struct err *err)
 {
 	static const uint32_t kinds[] = {
-		[STAKE_KEY] = PLAN_WATCH_KEY,	  [STAKE_ARGUMENT] = PLAN_WATCH_HOOK,
-		[STAKE_RESULT] = PLAN_WATCH_HOOK, [STAKE_GLOBAL] = PLAN_WATCH_GLOBAL,
-		[STAKE_FRAME] = PLAN_WATCH_HOOK,  [STAKE_THREAD] = PLAN_WATCH_THREAD,
-		[STAKE_CONTEXT] = PLAN_WATCH_KEY
+		[LOCATE_KEY] = PLAN_WATCH_KEY,	   [LOCATE_ARGUMENT] = PLAN_WATCH_HOOK,
+		[LOCATE_RESULT] = PLAN_WATCH_HOOK, [LOCATE_GLOBAL] = PLAN_WATCH_GLOBAL,
+		[LOCATE_FRAME] = PLAN_WATCH_HOOK,  [LOCATE_THREAD] = PLAN_WATCH_THREAD,
+		[LOCATE_CONTEXT] = PLAN_WATCH_KEY
 	};
 
-	for (size_t i = 0; i < stakeout->list.count; i++) {
-		struct stake *stake = &stakeout->list.items[i];
+	for (size_t i = 0; i < watchset->list.count; i++) {
+		struct watch_spec *spec = &watchset->list.items[i];
 		struct plan_watch watch = {
 			.item = { .type = PLAN_ITEM_WATCH, .bytes = sizeof(watch) },
-			.kind = kinds[stake->by],
-			.bytes = stake->bytes,
-			.offset = stake->offset,
-			.key = stake->key,
-			.flags = (stake->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
-				 (stake->reads ? PLAN_WATCH_READS : 0) |
-				 (stake->count ? PLAN_WATCH_COUNT : 0) |
-				 (stake->fence ? PLAN_WATCH_FENCE : 0) |
-				 (stake->by == STAKE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
-			.size_low = stake->by == STAKE_CONTEXT ? stake->size : 0,
-			.size_high = stake->by == STAKE_CONTEXT ? stake->size : 0,
-			.ordinal_reach = stake->by == STAKE_CONTEXT ? UINT32_MAX : 0,
-			.policy = stake->by == STAKE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
+			.kind = kinds[spec->by],
+			.bytes = spec->bytes,
+			.offset = spec->offset,
+			.key = spec->key,
+			.flags = (spec->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+				 (spec->reads ? PLAN_WATCH_READS : 0) |
+				 (spec->count ? PLAN_WATCH_COUNT : 0) |
+				 (spec->fence ? PLAN_WATCH_FENCE : 0) |
+				 (spec->by == LOCATE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.size_low = spec->by == LOCATE_CONTEXT ? spec->size : 0,
+			.size_high = spec->by == LOCATE_CONTEXT ? spec->size : 0,
+			.ordinal_reach = spec->by == LOCATE_CONTEXT ? UINT32_MAX : 0,
+			.policy = spec->by == LOCATE_KEY ? PLAN_WATCH_OLDEST : PLAN_WATCH_NEWEST
 		};
-		struct plan_range range = { .identity = stake->identity,
-					    .address = stake->address,
-					    .bytes = stake->bytes };
+		struct plan_range range = { .identity = spec->identity,
+					    .address = spec->address,
+					    .bytes = spec->bytes };
 
-		if ((stake->by == STAKE_ARGUMENT || stake->by == STAKE_RESULT ||
-		     stake->by == STAKE_FRAME) &&
-		    !stake->refused && plan_hook(stake, planner, (uint32_t)i, items, err) < 0)
-			stake->refused = true;
-		if (stake->by == STAKE_GLOBAL) {
+		if ((spec->by == LOCATE_ARGUMENT || spec->by == LOCATE_RESULT ||
+		     spec->by == LOCATE_FRAME) &&
+		    !spec->refused && plan_hook(spec, planner, (uint32_t)i, items, err) < 0)
+			spec->refused = true;
+		if (spec->by == LOCATE_GLOBAL) {
 			watch.offset = 0;
 			watch.place_count = watch.range_count = 1;
 			watch.item.bytes += sizeof(range);
 		}
 		strbuf_add(items, &watch, sizeof(watch));
-		if (stake->by == STAKE_GLOBAL)
+		if (spec->by == LOCATE_GLOBAL)
 			strbuf_add(items, &range, sizeof(range));
 	}
 	return 0;
@@ -368,7 +367,7 @@ static bool find_life(struct event_log *log, const struct victim *victim, struct
 	return found;
 }
 
-bool stakeout_covers(struct event_log *log, const struct victim *victim, bool from_birth)
+bool watchset_covers(struct event_log *log, const struct victim *victim, bool from_birth)
 {
 	for (uint32_t i = 0; i < LOG_WATCHED; i++) {
 		struct log_watched row;
@@ -421,10 +420,10 @@ static const struct hit *find_value(const struct trial_hits *log, const struct e
 	return found;
 }
 
-void stakeout_look(const struct trial_hits *log, struct event_log *in, const struct victim *victim,
-		   struct stake_result *ret)
+void watchset_look(const struct trial_hits *log, struct event_log *in, const struct victim *victim,
+		   struct watchset_result *ret)
 {
-	*ret = (struct stake_result){ 0 };
+	*ret = (struct watchset_result){ 0 };
 	ret->watched = find_life(in, victim, &ret->row);
 	ret->since_birth = ret->watched && ret->row.end == LOG_WATCHED_STILL;
 	ret->last = find_value(log, in, victim);
@@ -444,8 +443,9 @@ void stakeout_look(const struct trial_hits *log, struct event_log *in, const str
 	ret->watched |= ret->caught;
 }
 
-const struct hit *stakeout_brought(const struct trial_hits *log, struct event_log *in,
-				   const struct victim *victim, const struct stake_result *result)
+const struct hit *watchset_brought(const struct trial_hits *log, struct event_log *in,
+				   const struct victim *victim,
+				   const struct watchset_result *result)
 {
 	const struct hit *found = NULL;
 
@@ -463,7 +463,7 @@ const struct hit *stakeout_brought(const struct trial_hits *log, struct event_lo
 	return found;
 }
 
-bool stakeout_through_freed_object(const struct stake_result *result,
+bool watchset_through_freed_object(const struct watchset_result *result,
 				   const struct write_seen *write)
 {
 	const struct log_hit *hit = result->last->hit;
@@ -476,12 +476,12 @@ bool stakeout_through_freed_object(const struct stake_result *result,
 	return false;
 }
 
-bool stakeout_next_write(const struct trial_hits *log, struct event_log *in, uint64_t address,
-			 uint64_t after_ns, struct stake_result *ret)
+bool watchset_next_write(const struct trial_hits *log, struct event_log *in, uint64_t address,
+			 uint64_t after_ns, struct watchset_result *ret)
 {
 	uint64_t after = after_ns + in->reader.header.start_monotonic_ns;
 
-	*ret = (struct stake_result){ .watched = true };
+	*ret = (struct watchset_result){ .watched = true };
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
 
@@ -582,7 +582,7 @@ static bool load_address(const struct trap *trap, const struct origin *load, uin
 	return true;
 }
 
-size_t stakeout_frames(const struct hit *caught, struct symbols *symbols, struct machine_frame *ret,
+size_t watchset_frames(const struct hit *caught, struct symbols *symbols, struct machine_frame *ret,
 		       size_t room)
 {
 	const struct log_hit *hit = caught->hit;
@@ -722,7 +722,7 @@ static void tell_address(const struct hit *caught, const struct writer *writer,
 	ret->joined = origin.joined;
 }
 
-unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
+unsigned int watchset_runs(const struct hit *caught, struct symbols *symbols)
 {
 	struct machine_frame frame;
 	struct writer writer;
@@ -730,7 +730,7 @@ unsigned int stakeout_runs(const struct hit *caught, struct symbols *symbols)
 	unsigned int runs;
 
 	if (hit_decode(caught, symbols, &writer) < 0 || writer.system_call ||
-	    stakeout_frames(caught, symbols, &frame, 1) != 1)
+	    watchset_frames(caught, symbols, &frame, 1) != 1)
 		return 0;
 	trap = (struct trap){ .code = frame.code,
 			      .code_len = frame.code_len,
@@ -752,7 +752,7 @@ static void tell_code(const struct hit *caught, const struct writer *writer,
 	struct writer whole; /* found from the start of its function */
 	struct trap trap;
 
-	if (stakeout_frames(caught, symbols, &frame, 1) != 1)
+	if (watchset_frames(caught, symbols, &frame, 1) != 1)
 		return;
 	trap = (struct trap){ .code = frame.code,
 			      .code_len = frame.code_len,
@@ -770,7 +770,7 @@ static void tell_code(const struct hit *caught, const struct writer *writer,
 	machine_frames_free(&frame, 1);
 }
 
-void stakeout_tell(const struct stake_result *result, const struct victim *victim,
+void watchset_tell(const struct watchset_result *result, const struct victim *victim,
 		   struct event_log *log, struct symbols *symbols, struct write_seen *ret,
 		   struct source_place *ret_source)
 {

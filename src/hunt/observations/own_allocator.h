@@ -17,18 +17,18 @@
  */
 
 /* The functions that are looked at. */
-struct scout {
-	VEC(struct scout_function) list; /* those that may hand out first */
+struct allocator_probe {
+	VEC(struct probed_function) list; /* those that may hand out first */
 	size_t makers;
 	uint64_t stack_hash; /* of the blocks that it is about */
 };
 
-struct scout_function {
+struct probed_function {
 	char *hook; /* as hook_plan() takes it */
 	char *name; /* for people */
 };
 
-struct recycler {
+struct own_allocator {
 	bool found;
 	uint64_t stack_hash;
 	char *hands_out, *takes_back; /* as hook_plan() takes them */
@@ -41,27 +41,30 @@ struct recycler {
 };
 
 /* What the user described, where it hands out blocks that are allocated there; else nothing. */
-void recycler_take_given(const struct strv *allocators, const struct stack *allocated,
-			 uint64_t stack_hash, uint64_t block_size, struct recycler *ret);
+void own_allocator_take_given(const struct strv *allocators, const struct stack *allocated,
+			      uint64_t stack_hash, uint64_t block_size, struct own_allocator *ret);
 
 /* Which functions to look at; `allocated` is where the blocks of this context are allocated. False
  * when there is none. */
-bool scout_begin(const struct stack *allocated, uint64_t stack_hash, struct scout *ret);
-void scout_deinit(struct scout *scout);
+bool allocator_probe_begin(const struct stack *allocated, uint64_t stack_hash,
+			   struct allocator_probe *ret);
+void allocator_probe_deinit(struct allocator_probe *probe);
 
 /* Appends the hooks that look; functions that cannot be hooked are left out. */
-void scout_plan(const struct scout *scout, struct hook_planner *planner, struct strbuf *items);
+void allocator_probe_plan(const struct allocator_probe *probe, struct hook_planner *planner,
+			  struct strbuf *items);
 
 /* What they saw in one trial. */
-void scout_read(const struct scout *scout, struct event_logs *logs, struct recycler *ret);
+void allocator_probe_read(const struct allocator_probe *probe, struct event_logs *logs,
+			  struct own_allocator *ret);
 
 /* Appends the hooks that follow the objects. */
-int recycler_plan(const struct recycler *recycler, struct hook_planner *planner,
-		  struct strbuf *items, struct err *err);
-void recycler_deinit(struct recycler *recycler);
+int own_allocator_plan(const struct own_allocator *own, struct hook_planner *planner,
+		       struct strbuf *items, struct err *err);
+void own_allocator_deinit(struct own_allocator *own);
 
-/* What was seen of one object, in order; for scout_judge(). */
-struct scout_sight {
+/* What was seen of one object, in order; for allocator_probe_judge(). */
+struct object_trace {
 	uint64_t object, start, size;
 	uint32_t function;
 	uint8_t argument, inside; /* as struct log_sight */
@@ -69,5 +72,5 @@ struct scout_sight {
 
 /* Which of the first `makers` functions hands out, and which other one takes back? -1: none does,
  * for all that was seen. */
-int scout_judge(const struct scout_sight *sights, size_t count, size_t makers, uint32_t *ret_taker,
-		unsigned int *ret_argument, size_t *ret_times);
+int allocator_probe_judge(const struct object_trace *observations, size_t count, size_t makers,
+			  uint32_t *ret_taker, unsigned int *ret_argument, size_t *ret_times);

@@ -312,7 +312,7 @@ void guards_adopt(struct bench *bench)
 	bench->ret->outcome =
 		mem_printf("found with %s%s",
 			   bench->guards.findings > 0		   ? "guards around blocks"
-			   : bench->round.ops == &fill_freed_round ? "freed blocks shut"
+			   : bench->round.ops == &shut_round ? "freed blocks shut"
 								   : "garbage in new blocks",
 			   bench->guards.caught > 0 ? ", and caught there" : "");
 }

@@ -116,6 +116,8 @@ static char *note_of(const struct heap_finding *f, bool failing, bool failed)
 
 	if (f->when.tests.count == 1 && !f->when.more_tests)
 		strbuf_addf(&sb, "while %s ran", f->when.tests.items[0]);
+	if (strcmp(f->when.check, "output") == 0 && f->when.before)
+		strbuf_addf(&sb, "its poison came out in the line '%s'", f->when.before);
 	if (failing && !failed)
 		strbuf_addf(&sb, "%sthe trial did not fail: under the heap observer none did",
 			    sb.len > 0 ? "; " : "");
@@ -131,8 +133,10 @@ static const struct rate *fence_rate(const struct heap_report *report)
 static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
 			 struct evidence_list *ret)
 {
-	/* What guards and fences show is there, whatever becomes of it later. */
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced;
+	/* What guards and fences show is there, whatever becomes of it later; so is what came out.
+	 */
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced ||
+		      (f->poison && f->seen_at.count == 0);
 	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {

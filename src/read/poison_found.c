@@ -11,8 +11,16 @@
 #define FINDINGS_MAX 16u
 #define LINE_MAX 160u
 #define FRAMES_MAX 16u
+#define HALVES_MAX 8u
+#define HALF_BITS 24u	      /* of an address, in half a word */
+#define HALF_CHANCE 1e-4      /* that one of a trial's numbers is such a half by chance */
 #define HALF_MASK 0xc0c0c0c0u /* of CANARY_MARK */
 #define HALF_MARK 0x80808080u
+
+struct half {
+	uint32_t value;
+	size_t at; /* in the text */
+};
 
 /* What came out, beside the log of one process. */
 struct search {
@@ -24,6 +32,7 @@ struct search {
 	const char *text; /* of the output; NULL: it is looked for in registers */
 	size_t len;
 	size_t findings;
+	VEC(struct half) halves; /* numbers of four bytes that may be half of a word */
 };
 
 static bool read_seed(struct event_log *log, uint64_t *ret)
@@ -86,7 +95,6 @@ static const struct log_life *freed_with_half(struct search *s, uint32_t half)
 {
 	const struct log_life *last = NULL;
 
-	gather(s);
 	VEC_FOREACH (&s->freed, life) {
 		if (canary_word(s->seed, life->start, CANARY_POISON) >> 32 != half)
 			continue;
@@ -156,13 +164,32 @@ static bool note_word(struct search *s, uint64_t word, size_t at)
 	return life != NULL;
 }
 
-static void note_half(struct search *s, uint32_t half, size_t at)
+static void note_half(struct search *s, uint32_t value, size_t at)
 {
-	const struct log_life *life =
-		(half & HALF_MASK) == HALF_MARK ? freed_with_half(s, half) : NULL;
+	if ((value & HALF_MASK) != HALF_MARK || s->halves.count > HALVES_MAX)
+		return;
+	VEC_FOREACH (&s->halves, half)
+		if (half->value == value)
+			return;
+	VEC_PUSH(&s->halves, ((struct half){ value, at }));
+}
 
-	if (life)
-		add(s, life, at);
+/* Half a word has few bits: of many numbers, beside many freed blocks, one is such a half by
+ * chance.
+ */
+static void add_halves(struct search *s)
+{
+	if (s->halves.count == 0 || s->halves.count > HALVES_MAX)
+		return;
+	gather(s);
+	if ((double)s->halves.count * (double)s->freed.count / (1u << HALF_BITS) > HALF_CHANCE)
+		return;
+	VEC_FOREACH (&s->halves, half) {
+		const struct log_life *life = freed_with_half(s, half->value);
+
+		if (life)
+			add(s, life, half->at);
+	}
 }
 
 /* ---- bytes ---- */
@@ -265,8 +292,11 @@ void poison_find_in_output(const struct damage_source *of, const char *text, siz
 				    .text = text,
 				    .len = len };
 
-		if (read_seed(log, &s.seed))
+		if (read_seed(log, &s.seed)) {
 			search_text(&s);
+			add_halves(&s);
+		}
+		VEC_DEINIT(&s.halves);
 		VEC_DEINIT(&s.freed);
 	}
 }
@@ -290,7 +320,7 @@ void poison_find_in_crash(const struct damage_source *of, const struct crash_pla
 {
 	struct search s = { .found = { .of = of, .log = place->log, .ret = ret } };
 	struct machine_frame frames[FRAMES_MAX];
-	struct crash_record record;
+	struct crash_record record = { 0 };
 	struct snapshot snapshot;
 	size_t count;
 

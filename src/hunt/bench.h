@@ -249,7 +249,7 @@ void bench_close(struct bench *bench);
 int round_run(struct bench *bench, const struct round_ops *ops, struct err *err);
 
 /* The rounds, beside their experiments. */
-extern const struct round_ops look_round, homes_round, fill_freed_round;
+extern const struct round_ops look_round, homes_round, shut_round;
 
 /* look.c: the trial in bench->round.reading died of what is chased. */
 void look_read(struct bench *bench);
@@ -313,6 +313,12 @@ void guards_count(struct bench *bench, const struct heap_report *report);
 int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what it would take is told. */
 bool random_fill_worth(struct bench *bench, bool fresh);
+
+/* shut.c: freed blocks of these contexts are shut: who touches one is seen in bench->guards.seen. The
+ * watchset is used for it. */
+void shut_begin(struct bench *bench);
+void shut_add(struct bench *bench, const char *context);
+int shut_run(struct bench *bench, bool *ret_told, struct err *err);
 
 /* fill_freed.c: a wrong value and no damage, with or without a crash. */
 bool fill_applies(const struct bench *bench);

@@ -30,9 +30,21 @@ static const struct evidence *damaged_bytes(const struct inquiry *inq)
 	return NULL;
 }
 
+/* What stood in a freed block came out, in the output or in a register: somebody reads such blocks.
+ */
+static bool read_by_somebody(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (evidence_by_somebody(e))
+			return true;
+	return false;
+}
+
 /* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */
 static bool may_read_freed(const struct inquiry *inq)
 {
+	if (read_by_somebody(inq))
+		return !damaged_bytes(inq);
 	if (inq->known.fails_guarded)
 		return !inq->known.damaged;
 	return inq->known.target && !hunt_crashes(inq) && !inq->known.damaged && inq->known.guarded;
@@ -41,7 +53,7 @@ static bool may_read_freed(const struct inquiry *inq)
 static bool worth(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.damaged)
-		return damaged_bytes(inq) != NULL;
+		return damaged_bytes(inq) || read_by_somebody(inq);
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {

@@ -131,6 +131,7 @@ const struct sentence_row words_hunt[] = {
 	{ "damage:pages", "watching that byte in all blocks of that allocation site, by page protection" },
 	{ "fill:freed", "no damage: does the failure depend on the contents of freed blocks?" },
 	{ "fill:fresh", "does the failure depend on the contents of new blocks?" },
+	{ "shut:poison", "The program printed or used what stood in a freed block. Next: close such blocks when they are freed, and see who touches them." },
 	{ "fill:fence", "the failure depends on the contents of freed blocks of {0} allocation site{0:s}: closing these blocks, to see who touches them" },
 	{ "fill:price", "to see whether the failure depends on the contents of {0?new|freed} blocks would take {1} trials[: {2}]" },
 
@@ -166,7 +167,7 @@ const struct sentence_row words_hunt[] = {
 	{ "machine:no-memory", "there is too little free memory for a memory test" },
 
 	{ "noted:watch", "watch --on '{0}': {1} time{1:s} in {2} of {3} trials, {4} of which failed" },
-	{ "noted:heap", "[while {0} ran]{1?{0?; }the trial did not fail: under the heap observer none did}" },
+	{ "noted:heap", "[while {0} ran][{0?; }its poison came out in the line '{2}']{1?{0?; |{2?; }}the trial did not fail: under the heap observer none did}" },
 	{ "noted:fill", "it failed {0?in another way }in {1} of {2} trials in which such blocks were overwritten when they were freed, and in {3} of {4} in which they were not (p = {5:.2g})" },
 	{ "noted:lost-update", "the second thread had read it before the first one wrote, and did not look again" },
 	{ "noted:unguarded", "another block had that place before, and the program's built-in malloc has no guards, so it is not known whose pointer it was" },

@@ -54,6 +54,7 @@ const struct sentence_row words_verdict[] = {
 	{ "told:plain", "guards around blocks and random contents of freed and new ones showed no memory error in {0} failing trials; it fails in the same way in every run ({1})" },
 	{ "told:dangling", "{0} still pointed to {1?a variable of {2}, which had returned|a block that had been freed}[ by {3}][; the pointer was put there by {4}][; {5}]" },
 	{ "told:freed-use", "{0} used a block of {1} bytes that had been freed[ by {2}][; it had been allocated by {3}]" },
+	{ "told:freed-read", "a block of {0} bytes was read after it had been freed[ by {1}][; it had been allocated by {2}]" },
 	{ "told:over-read", "{0} read[ {1} byte{1:s}], {2?{3} before the start|from byte {3} behind the end} of a block of {4} bytes[ that had been allocated by {5}]" },
 	{ "told:release", "{0} gave {1} reference{1:s} and took {2}: the count of the block went on after its end[, which came in {3}]" },
 	{ "told:fault", "{0}, in every run[; {1}][; guards{2? and fences} around blocks saw no damage in {3} failing trials]" },

@@ -307,9 +307,9 @@ void guards_adopt(struct bench *bench)
 	bench->guards.seen.list.count = 0;
 	bench->told = true;
 	SAY(&bench->ret->outcome, "outcome:found",
-	    said_word(bench->guards.findings > 0	      ? "with:guards"
-		      : bench->round.ops == &fill_freed_round ? "with:fence"
-							      : "with:garbage"),
+	    said_word(bench->guards.findings > 0	? "with:guards"
+		      : bench->round.ops == &shut_round ? "with:fence"
+							: "with:garbage"),
 	    said_flag(bench->guards.caught > 0));
 }
 

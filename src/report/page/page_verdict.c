@@ -121,6 +121,38 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	el_end(page->h);
 }
 
+/* The field as the source calls it, then as it is found again in another run; and what block that
+ * is. */
+static void put_home(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+	const struct home *home = &inv->verdict.home;
+	const struct block_life *block =
+		home->kind == HOME_BLOCK ? investigation_block(inv) : NULL;
+	const struct layout_field *field =
+		home->kind == HOME_BLOCK && home->offset >= 0
+			? block_layout_at(&inv->layout, (uint64_t)home->offset)
+			: NULL;
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+	words_home(home, &words);
+	el(page->h, "div", NULL);
+	el_txt(page->h, "span", "dim", "in ");
+	if (field && !home->field) {
+		el_txt(page->h, "b", "function", field->name);
+		txtf(page->h, " of a %s: ", inv->layout.type);
+	}
+	txt(page->h, strbuf_str(&words));
+	el_end(page->h);
+	if (!block || block->allocated.count == 0)
+		return;
+	el(page->h, "div", NULL);
+	el_txtf(page->h, "span", "dim", "a block of %" PRIu64 " bytes that was allocated by ",
+		block->size);
+	put_place(page, &block->allocated);
+	el_end(page->h);
+}
+
 static void put_where(const struct page *page)
 {
 	const char *what = NULL;
@@ -138,15 +170,8 @@ static void put_where(const struct page *page)
 		put_editor(page, stack);
 		el_end(page->h);
 	}
-	if (page->inv->verdict.home.kind != HOME_UNKNOWN) {
-		AUTO(strbuf_deinit) struct strbuf home = { 0 };
-
-		words_home(&page->inv->verdict.home, &home);
-		el(page->h, "div", NULL);
-		el_txt(page->h, "span", "dim", "in ");
-		txt(page->h, strbuf_str(&home));
-		el_end(page->h);
-	}
+	if (page->inv->verdict.home.kind != HOME_UNKNOWN)
+		put_home(page);
 	if (crash && stack != &crash->stack && crash->stack.count > 0) {
 		el(page->h, "div", NULL);
 		el_txt(page->h, "span", "dim", "fails in ");

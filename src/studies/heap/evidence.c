@@ -115,8 +115,11 @@ static void note_of(const struct heap_finding *f, bool failing, bool failed, str
 	const char *test =
 		f->when.tests.count == 1 && !f->when.more_tests ? f->when.tests.items[0] : NULL;
 
-	if (test || (failing && !failed))
-		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed));
+	const char *line = strcmp(f->when.check, "output") == 0 ? f->when.before : NULL;
+
+	if (test || line || (failing && !failed))
+		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed),
+		    said_text(line));
 }
 
 /* Of the trials with fences, whether they came after those with guards or in their place. */
@@ -128,8 +131,10 @@ static const struct rate *fence_rate(const struct heap_report *report)
 static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
 			 struct evidence_list *ret)
 {
-	/* What guards and fences show is there, whatever becomes of it later. */
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced;
+	/* What guards and fences show is there, whatever becomes of it later; so is what came out.
+	 */
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced ||
+		      (f->poison && f->seen_at.count == 0);
 	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err)
 {

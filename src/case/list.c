@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 static int add_items(struct case_store *cs, struct series_id series, const struct strv *names,
 		     struct err *err)

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/tree.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int64_t store_now_ms(void)
 {

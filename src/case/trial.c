@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/strbuf.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_TRIAL_ADD] =

@@ -15,7 +15,7 @@
 #include "base/tmpdir.h"
 #include "base/value.h"
 #include "base/which.h"
-#include "cmd/trial_allocators.h"
+#include "cmd/trial_options_inside.h"
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/remote/fleet.h"

@@ -129,6 +129,10 @@ struct trial_record {
  */
 #define CASE_BATCH_MOST 256u
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err);
+/* Files and directories that workers got from here, by their absolute paths. */
+void case_shipped(const struct case_store *cs, struct strv *ret);
+int case_add_shipped(struct case_store *cs, const char *path, struct err *err);
+
 /* Commits what waits for the next one, which does not come after all. */
 int case_flush(struct case_store *cs, struct err *err);
 

@@ -70,7 +70,7 @@ struct readings *runner_readings(struct runner *runner)
 
 struct symbols *runner_symbols(struct runner *runner)
 {
-	return readings_symbols(runner_readings(runner));
+	return readings_symbols(runner_readings(runner), runner->cs);
 }
 
 static sigset_t stop_set(void)

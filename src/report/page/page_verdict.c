@@ -31,8 +31,7 @@ char *page_headline(const struct page *page)
 					  ? "Nothing has been run yet"
 					  : "No cause has been looked for yet");
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
-			   never_failed(page->inv) ? "it has not failed"
-						   : verdict_class_words(v->class));
+			   never_failed(page->inv) ? "it has not failed" : words_class(v->class));
 	if (words[0] >= 'a' && words[0] <= 'z')
 		words[0] = (char)(words[0] - 'a' + 'A');
 	return words;
@@ -303,8 +302,8 @@ static void put_doubts(const struct page *page)
 		AUTO(mem_freep) char *tell = words_of(&other->tell_apart);
 
 		el(page->h, "li", NULL);
-		txtf(page->h, "Or %s: %s. To tell them apart: %s.",
-		     verdict_class_words(other->class), sentence, tell);
+		txtf(page->h, "Or %s: %s. To tell them apart: %s.", words_class(other->class),
+		     sentence, tell);
 		el_end(page->h);
 	}
 	el_end(page->h);

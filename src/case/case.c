@@ -353,6 +353,7 @@ void case_close(struct case_store *cs)
 {
 	if (!cs)
 		return;
+	(void)case_flush(cs, NULL);
 	for (size_t i = 0; i < STATEMENTS; i++)
 		db_endp(&cs->statements[i]);
 	(void)sqlite3_close(cs->db.handle);

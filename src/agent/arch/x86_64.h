@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) uint64_t arch_mix(uint64_t sum, con
 	return sum;
 }
 
-/* What the loader has asked the CPU: the instruction takes a virtual machine some 20 microseconds. */
+/* As the loader asked the CPU: the instruction takes a virtual machine some 20 microseconds. */
 static inline bool arch_can_mix(void)
 {
 	enum { SSE_4_2 = 1 << 20 };

@@ -94,7 +94,7 @@ static void blocks_with_a_fence_are_counted(void **state)
 	assert_int_equal(fence->processes, 1);
 	assert_int_equal(fence->without, 0);
 	assert_int_equal(fence->level, 0);
-	assert_true(fence->fenced > 20); /* 2, and what innocent() does */
+	assert_true(fence->fenced > 20);    /* 2, and what innocent() does */
 	assert_int_equal(fence->passed, 1); /* aligned to more than a page */
 	assert_int_equal(reading_damage(guarded)->fence.processes, 0);
 }

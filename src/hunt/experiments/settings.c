@@ -154,6 +154,41 @@ static void describe(const struct inquiry *inq, unsigned int arm, struct strbuf 
 		strbuf_addf(sb, "%u side by side (-j %u)", other_slots(inq), other_slots(inq));
 }
 
+static void adopt(struct inquiry *inq, unsigned int arm)
+{
+	if (arm == ARM_CHAOS)
+		adopt_chaos(inq);
+	else if (arm == ARM_NONE)
+		adopt_nothing(inq);
+	else if (arm == ARM_SLOTS)
+		adopt_slots(inq);
+}
+
+/* It had never failed before. Which setting did it cannot be told from so few, but it is run in the
+ * one that has shown it; that the observer hides it takes more than that. */
+static int take_first(struct inquiry *inq, const struct attempted *seen, const char *figures)
+{
+	AUTO(strbuf_deinit) struct strbuf name = { 0 };
+	unsigned int most = ARM_GIVEN;
+	int r;
+
+	for (unsigned int i = 0; i < ARM_NONE; i++)
+		if (seen->arms[i].failed > seen->arms[most].failed)
+			most = i;
+	describe(inq, most, &name);
+	r = decide(inq, "%s: what was seen there is hunted, run %s", figures, strbuf_str(&name));
+	adopt(inq, most);
+	return r == 0 ? rate_take(inq, seen->series) : r;
+}
+
+static bool any_failed(const struct attempted *seen, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (seen->arms[i].failed > 0)
+			return true;
+	return false;
+}
+
 static int settle(struct inquiry *inq, const struct attempted *seen, unsigned int count)
 {
 	AUTO(strbuf_deinit) struct strbuf figures = { 0 }, name = { 0 };
@@ -177,18 +212,15 @@ static int settle(struct inquiry *inq, const struct attempted *seen, unsigned in
 	}
 	if (seen->arms[ARM_GIVEN].trials == 0)
 		return decide(inq, "no trial came to its end in the time that there was");
+	if (best == ARM_GIVEN && !inq->known.target && any_failed(seen, count))
+		return take_first(inq, seen, strbuf_str(&figures));
 	if (best == ARM_GIVEN)
 		return decide(inq, "%s: no setting brings it out, so it stays as it is",
 			      strbuf_str(&figures));
 	describe(inq, best, &name);
 	r = decide(inq, "%s (p = %.2g): from here on it is run %s", strbuf_str(&figures), best_p,
 		   strbuf_str(&name));
-	if (best == ARM_CHAOS)
-		adopt_chaos(inq);
-	else if (best == ARM_NONE)
-		adopt_nothing(inq);
-	else
-		adopt_slots(inq);
+	adopt(inq, best);
 	/* The comparison may have taken all of its time. */
 	hunt_allow(inq, SHARE_ANEW);
 	return r == 0 ? rate_measure(inq) : r;

@@ -109,7 +109,7 @@ static bool free_inferred(const struct weighing *w)
 
 static void add_note(const struct weighing *w, struct said *doubt)
 {
-	said_add(doubt, said_text(w->write->note));
+	said_add(doubt, said_copied(&w->write->note));
 }
 
 static bool free_unknown(const struct weighing *w)
@@ -473,12 +473,12 @@ static bool system_calls_unseen(const struct weighing *w)
 
 static bool instances_noted(const struct weighing *w)
 {
-	return w->proof->main->note != NULL;
+	return said_anything(&w->proof->main->note);
 }
 
 static void add_instances_noted(const struct weighing *w, struct said *doubt)
 {
-	said_add(doubt, said_text(w->proof->main->note));
+	said_add(doubt, said_copied(&w->proof->main->note));
 }
 
 static bool not_watched_between(const struct weighing *w)

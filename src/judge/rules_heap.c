@@ -240,7 +240,7 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 	take_holder(facts, proof, ret);
 	SAY(sentence, "told:dangling", said_home(&ret->home), said_flag(to_frame(proof->main)),
 	    said_site(&ret->other), said_site(&ret->freed_by), said_site(&ret->writer),
-	    said_text(proof->main->kind == EVIDENCE_HOLDER ? proof->main->note : NULL));
+	    proof->main->kind == EVIDENCE_HOLDER ? said_copied(&proof->main->note) : said_none());
 }
 
 bool freed_block_recycled(const struct evidence *e)

@@ -323,7 +323,7 @@ struct growth_seen {
 	double blocks_per_test, bytes_per_test, p;
 	uint64_t tests, rises;
 	unsigned int trials, usable; /* grew in so many of so many */
-	char *holder;		     /* who still points to them, in words; or NULL */
+	struct said holder;	     /* who still points to them */
 };
 
 /* The failure goes with what stood in new blocks of a context when they were allocated. Over many
@@ -477,7 +477,7 @@ struct evidence {
 	bool failing;
 	char signature[16]; /* of that failure; "" when it passed or nobody knows */
 	enum evidence_kind kind;
-	char *note; /* anything else worth telling, a sentence; NULL */
+	struct said note; /* anything else worth telling */
 	union {
 		struct crash *crash;
 		struct write_seen *write;

@@ -6,6 +6,33 @@
 
 /* clang-format off */
 const struct sentence_row words_verdict[] = {
+	{ "class:not-caught", "not caught yet" },
+	{ "class:narrow-write", "a bad value written into the field itself" },
+	{ "class:wide-write", "a wide write that clips the field" },
+	{ "class:overflow", "a write behind the end of another block" },
+	{ "class:underflow", "a write before the start of another block" },
+	{ "class:write-after-free", "a write through a pointer to a freed block" },
+	{ "class:use-after-free", "a freed block is used" },
+	{ "class:double-free", "a block is freed twice" },
+	{ "class:invalid-free", "a wrong pointer is freed" },
+	{ "class:dangling-holder", "a pointer that outlived its block" },
+	{ "class:instance-conflation", "two objects at one address, no write happened" },
+	{ "class:stale-cached-value", "a stale or torn value copied from a cache" },
+	{ "class:race", "two threads write the field at once" },
+	{ "class:mapping-truncated", "a mapped file was made shorter" },
+	{ "class:outside-writer", "changed by nobody in the program" },
+	{ "class:uninitialised", "a field that was never written is used" },
+	{ "class:host-suspected", "the machine itself is suspected" },
+	{ "class:leak-growth", "blocks that stay, test after test" },
+	{ "class:not-memory", "no sign of a memory error" },
+	{ "class:over-read", "a read behind the end of a block, or before its start" },
+	{ "class:null-pointer", "a NULL pointer is used" },
+	{ "class:division-by-zero", "a division by zero" },
+	{ "class:stack-exhausted", "the stack is full" },
+	{ "class:illegal-instruction", "an instruction that stops the program" },
+	{ "class:over-release", "a reference is given back that was not taken" },
+	{ "class:nothing-failed", "nothing failed and nobody is accused" },
+
 	{ "verdict", "[{0}: ]{1}[; {2}][; {3}]" },
 	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|the heap is damaged} all the same" },
 	{ "caught-in", "caught in {0} of {1} {2?failing }trials in which the victim was watched[, {3} trials run]" },
@@ -124,3 +151,10 @@ const struct sentence_row words_verdict[] = {
 /* clang-format on */
 
 const size_t words_verdict_count = ARRAY_SIZE(words_verdict);
+
+const char *words_class(enum verdict_class class)
+{
+	AUTO(mem_freep) char *id = mem_printf("class:%s", verdict_class_name(class));
+
+	return words_text(id);
+}

@@ -73,7 +73,7 @@ static void narrow_in_a_named_pool(struct evidence_list *l)
 {
 	tell_story(l, "narrow_in_a_pool");
 	EACH_WRITE (l, e)
-		e->note = mem_strdup("pool_get may deal out pieces of it");
+		said_as_text(&e->note, "pool_get may deal out pieces of it");
 }
 
 /* The freed block was used in a trial of which the caught store says nothing. */

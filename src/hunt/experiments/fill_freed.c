@@ -26,17 +26,14 @@ static void tell_odds(struct bench *bench, const struct heap_report *report, siz
 		struct evidence *e = &bench->guards.seen.list.items[i];
 
 		VEC_FOREACH (&report->suspects, suspect)
-			if (!e->note && strncmp(e->freed_use->block->key, suspect->context,
-						strlen(suspect->context)) == 0)
-				e->note = mem_printf(
-					"it failed %sin %llu of %llu trials in which such blocks "
-					"were overwritten when they were freed, and in %llu of %llu "
-					"in which they were not (p = %.2g)",
-					bench_plain_fault(bench) ? "in another way " : "",
-					(unsigned long long)suspect->poisoned.failed,
-					(unsigned long long)suspect->poisoned.trials,
-					(unsigned long long)suspect->clear.failed,
-					(unsigned long long)suspect->clear.trials, suspect->p);
+			if (!said_anything(&e->note) &&
+			    strncmp(e->freed_use->block->key, suspect->context,
+				    strlen(suspect->context)) == 0)
+				SAY(&e->note, "noted:fill", said_flag(bench_plain_fault(bench)),
+				    said_number(suspect->poisoned.failed),
+				    said_number(suspect->poisoned.trials),
+				    said_number(suspect->clear.failed),
+				    said_number(suspect->clear.trials), said_real(suspect->p));
 	}
 }
 
@@ -46,10 +43,7 @@ static int look(struct bench *bench, const struct heap_report *report, bool *ret
 	size_t from = bench->guards.seen.list.count;
 	int r;
 
-	bench_say(bench,
-		  "it goes with what stands in freed blocks of %zu context%s: shutting "
-		  "these, to see who touches them",
-		  bench->watchset.list.count, bench->watchset.list.count == 1 ? "" : "s");
+	BENCH_SAY(bench, "fill:fence", said_number(bench->watchset.list.count));
 	r = shut_run(bench, ret_told, err);
 	tell_odds(bench, report, from);
 	return r;
@@ -66,14 +60,14 @@ bool fill_applies(const struct bench *bench)
 	       bench_wants_guards(bench) && bench_is_nobody(bench);
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct bench *bench = inq->bench;
 
 	/* What the guards hide cannot go with their coin. */
 	return fill_applies(bench) &&
 	       (bench->ret->guarded_failed > 0 || bench->request->start.freed) &&
-	       random_fill_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
+	       random_fill_worth(bench, false);
 }
 
 static int run(struct inquiry *inq)
@@ -83,7 +77,7 @@ static int run(struct inquiry *inq)
 	bool told = false;
 	int r;
 
-	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
+	BENCH_SAY(bench, "fill:freed");
 	r = random_fill_run(bench, false, &report, inq->err);
 	if (r == 0 && bench_may_go_on(bench) && take_suspects(bench, &report))
 		r = look(bench, &report, &told, inq->err);

@@ -118,7 +118,7 @@ static bool is_answered(const struct bench *bench, const struct evidence *by_som
 	return false;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 
@@ -160,8 +160,7 @@ static int run(struct inquiry *inq)
 
 	bench->watchset = (struct watchset){ 0 };
 	take_contexts(bench);
-	bench_say(bench, "what stood in a freed block came out of the program: shutting such "
-			 "blocks, to see who touches them");
+	BENCH_SAY(bench, "shut:poison");
 	r = shut_run(bench, &told, inq->err);
 	watchset_deinit(&bench->watchset);
 	bench->watchset = homes;

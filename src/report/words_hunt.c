@@ -54,6 +54,7 @@ const struct sentence_row words_hunt[] = {
 	{ "settings:none-ended", "no trial came to its end in the time there was" },
 	{ "settings:figure", "{0} {1} of {2} failed" },
 	{ "settings:same", "{0}: no setting makes it fail more often, so nothing changes" },
+	{ "settings:first", "{0}: the failure was never seen before; from here on trials run {1}, where it was" },
 	{ "settings:adopted", "{0} (p = {1:.2g}): from here on trials run {2}" },
 	{ "arm:given", "as given" },
 	{ "arm:slots", "{1?{0} side by side (-j {0})|alone (-j 1)}" },

@@ -223,6 +223,45 @@ static int unset_pointer(void)
 	return 0;
 }
 
+APART size_t trimmed(const volatile char *text, size_t len)
+{
+	while (text[len - 1] == ' ')
+		len--;
+	return len;
+}
+
+/* Of an empty text the byte before its block is read. */
+static int before_text(void)
+{
+	char *text = calloc(1, 100);
+	size_t len;
+
+	KEEP(text);
+	len = trimmed(text, 0);
+	puts("done");
+	free(text);
+	return len == 7;
+}
+
+APART int matte(const volatile unsigned char *pixel, int samples)
+{
+	return 255 - pixel[samples];
+}
+
+/* Behind the end, but within the bytes that malloc rounds up to. */
+static int past_within_slack(void)
+{
+	unsigned char *row = calloc(1, 4);
+	int sum = 0;
+
+	KEEP(row);
+	for (int i = 0; i < 2; i++)
+		sum += matte(row, 3 + i);
+	printf("%d\n", sum > 0);
+	free(row);
+	return 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "freed-compared",
 	  "class use-after-free\nclass dangling-holder\nwho same\nwho freed_compared\n",
@@ -237,6 +276,8 @@ static const struct truth_case cases[] = {
 	{ "past-text", "class over-read\nwho length\n", past_text },
 	{ "past-write", "class over-read\nwho past_write\n", past_write },
 	{ "past-index", "class over-read\nwho price\n", past_index },
+	{ "before-text", "class over-read\nwho trimmed\n", before_text },
+	{ "past-within-slack", "class over-read\nwho matte\n", past_within_slack },
 	{ "unset-byte", "class uninitialised\nwho raw\n", unset_byte },
 	{ "unset-pointer", "class uninitialised\nwho order_new\n", unset_pointer },
 };

@@ -304,7 +304,8 @@ int case_add_verdict(struct case_store *cs, const struct verdict *verdict, struc
 int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err);
 
 /* One line of a hunt, now. */
-int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err);
+int case_add_decision(struct case_store *cs, const char *stage, const struct said *said,
+		      struct err *err);
 int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err);
 
 /* An experiment that was chosen, when it is; and what came of it, when it has ended. */

@@ -19,5 +19,5 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 void chase_result_deinit(struct chase_result *result)
 {
 	evidence_list_deinit(&result->evidence);
-	mem_free(result->outcome);
+	said_deinit(&result->outcome);
 }

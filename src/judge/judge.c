@@ -208,7 +208,8 @@ static struct said_value account_value(const struct facts *facts, const struct v
 {
 	const struct evidence *use = first_use(facts, verdict);
 
-	return said_text(use && verdict->class != VERDICT_DANGLING_HOLDER ? use->note : NULL);
+	return use && verdict->class != VERDICT_DANGLING_HOLDER ? said_copied(&use->note)
+								: said_none();
 }
 
 /* Allocation, free, bad write, failure: in the order in which they happen. */

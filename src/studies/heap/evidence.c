@@ -92,6 +92,7 @@ static void tell_use(const struct seen_once *once, struct evidence *ret)
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
+	ret->freed_use->stray = f->stray;
 	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = cstr_dup(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);

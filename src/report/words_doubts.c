@@ -40,7 +40,7 @@ const struct sentence_row words_doubts[] = {
 	{ "only-by-poison", "the use-after-free showed only because redhand had overwritten the freed block with poison" },
 	{ "let-through", "the access was seen and let through: that it leads to the failure was not shown" },
 	{ "writer-not-caught", "the damage was found afterwards: its writer was not caught" },
-	{ "inexact-holder", "the value in that place only looks like a pointer into the block" },
+	{ "inexact-holder", "what pointed to the block leads into its middle, and nobody saw it being stored: it may be a damaged pointer" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },
 	{ "freer-unknown", "nobody was seen freeing the block" },
 	{ "stale-use-before", "a pointer to another freed block was used before: what was written through it may have led to this free" },

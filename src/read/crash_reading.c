@@ -228,6 +228,14 @@ static void tell_value(const struct crash_reading *crashed, struct evidence_list
 	VEC_PUSH(&ret->list, e);
 }
 
+/* A crooked pointer leads to whatever happens to lie there: nobody meant that block. */
+static void forget_freed(struct crash *crash)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->state == BLOCK_FREED || block->former)
+			block->telling = false;
+}
+
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret)
 {
@@ -237,6 +245,8 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
 
 		crash_copy(e.crash, crash);
+		if (crashed->backtrack.crooked)
+			forget_freed(e.crash);
 		VEC_PUSH(&ret->list, e);
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
 			tell_mapping(crashed, crash, ret);
@@ -244,7 +254,6 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		    crash_is_null_call(crash))
 			tell_value(crashed, ret);
 	}
-	/* A crooked pointer leads to whatever happens to lie there: nobody meant that block. */
 	if (crashed->backtrack.crooked)
 		freed = -1;
 	else if (freed < 0 && crashed->has_record && !(crash && crash->fault == FAULT_EXECUTE) &&

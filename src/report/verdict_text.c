@@ -258,7 +258,7 @@ static void confidence(const struct verdict_screen *page)
 	if (v->class == VERDICT_LEAK_GROWTH)
 		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
 	for (size_t i = 0; i < v->doubts.list.count && i < 3; i++)
-		row_said(page, i == 0 ? "but" : "", &v->doubts.list.items[i], 2);
+		row_said(page, i == 0 ? "but" : "", &v->doubts.list.items[i], 5);
 	found_again(page);
 }
 

@@ -119,6 +119,8 @@ static PyObject *named_borrowed(PyObject *self, PyObject *key)
 	PyObject *object = PyDict_GetItemWithError(names, key);
 
 	(void)self;
+	if (!object)
+		Py_RETURN_NONE;
 	return object;
 }
 

@@ -84,10 +84,11 @@ struct release {
 	struct stack last;     /* where that reference went */
 	struct said account;   /* its count over its life */
 	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
-	struct watchset held;  /* what alone pointed to it at the crash: a global, a word of a block */
-	struct stack stored;   /* who put the pointer there */
-	uint64_t stores;       /* failing trials in which that was seen */
-	bool read_there;       /* whoever touched the object first had the pointer from there */
+	struct watchset
+		held; /* what alone pointed to it at the crash: a global, a word of a block */
+	struct stack stored; /* who put the pointer there */
+	uint64_t stores;     /* failing trials in which that was seen */
+	bool read_there;     /* whoever touched the object first had the pointer from there */
 };
 
 /* A mapped file that a register led to when a trial died. */
@@ -314,8 +315,8 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 /* Is there time for it? Else what it would take is told. */
 bool random_fill_worth(struct bench *bench, bool fresh);
 
-/* shut.c: freed blocks of these contexts are shut: who touches one is seen in bench->guards.seen. The
- * watchset is used for it. */
+/* shut.c: freed blocks of these contexts are shut: who touches one is seen in bench->guards.seen.
+ * The watchset is used for it. */
 void shut_begin(struct bench *bench);
 void shut_add(struct bench *bench, const char *context);
 int shut_run(struct bench *bench, bool *ret_told, struct err *err);

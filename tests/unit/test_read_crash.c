@@ -375,7 +375,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_truncation_is_told_with_its_line),
 	cmocka_unit_test(a_failing_trial_tells_by_itself),
 	cmocka_unit_test(a_crooked_pointer_uses_no_freed_block),
-		cmocka_unit_test(what_passed_has_no_crash),
+	cmocka_unit_test(what_passed_has_no_crash),
 	cmocka_unit_test(every_death_was_recorded),
 	cmocka_unit_test(observers_are_all_there),
 };

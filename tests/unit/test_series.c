@@ -642,8 +642,7 @@ int main(void)
 		cmocka_unit_test(every_run_comes_once),
 		cmocka_unit_test(a_crash_is_known_again_under_another_observer),
 		cmocka_unit_test(where_tests_have_names_the_test_counts),
-		cmocka_unit_test(
-			a_failing_test_is_no_way_of_its_crash_unless_it_was_seen),
+		cmocka_unit_test(a_failing_test_is_no_way_of_its_crash_unless_it_was_seen),
 		cmocka_unit_test(the_same_function_dies_in_several_ways),
 		cmocka_unit_test(the_seed_is_the_order),
 		CASE_TEST(an_odd_slot_is_found),

@@ -15,7 +15,7 @@ static PyObject *names; /* of objects */
 static struct drawer {
 	long count;
 	PyObject *last;
-} *drawer;
+} * drawer;
 
 static PyObject *put(PyObject *self, PyObject *args)
 {

@@ -9,8 +9,9 @@
  * first use, mostly far away from where it fails.
  *
  * Where one place, a global or a word of a block, still pointed to the object when the process
- * died, that is watched as well, with reads: who stored the pointer, and whether the first user had it from there. Which element of a
- * table it is may go by the hash of a string, so those are the same in all trials of the round.
+ * died, that is watched as well, with reads: who stored the pointer, and whether the first user had
+ * it from there. Which element of a table it is may go by the hash of a string, so those are the
+ * same in all trials of the round.
  */
 #include "hunt/inquiry.h"
 

@@ -20,7 +20,8 @@ struct range {
 
 struct map_facts {
 	const struct verdict *v;
-	const struct block_layout *layout; /* of a block; names of its fields, where they are known */
+	const struct block_layout
+		*layout; /* of a block; names of its fields, where they are known */
 	int64_t size;
 	struct range field, store, broken;
 	const struct canary_broken *canary;

@@ -127,8 +127,7 @@ static void put_home(const struct page *page)
 {
 	const struct investigation *inv = page->inv;
 	const struct home *home = &inv->verdict.home;
-	const struct block_life *block =
-		home->kind == HOME_BLOCK ? investigation_block(inv) : NULL;
+	const struct block_life *block = home->kind == HOME_BLOCK ? investigation_block(inv) : NULL;
 	const struct layout_field *field =
 		home->kind == HOME_BLOCK && home->offset >= 0
 			? block_layout_at(&inv->layout, (uint64_t)home->offset)

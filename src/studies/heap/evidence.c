@@ -115,7 +115,7 @@ static void note_of(const struct heap_finding *f, bool failing, bool failed, str
 	const char *test =
 		f->when.tests.count == 1 && !f->when.more_tests ? f->when.tests.items[0] : NULL;
 
-	const char *line = strcmp(f->when.check, "output") == 0 ? f->when.before : NULL;
+	const char *line = cstr_same(f->when.check, "output") ? f->when.before : NULL;
 
 	if (test || line || (failing && !failed))
 		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed),

@@ -1,3 +1,4 @@
+/* `redhand hunt`: options, looks and budget, the hunt, the verdict and report.md. */
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -67,7 +68,7 @@ static const struct option hunt_option_table[] = {
 	  .metavar = "NAME",
 	  .choices = framework_choices,
 	  .offset = offsetof(struct hunt_options, framework),
-	  .help = "The program's test framework, whose list of tests is made shorter first: none, or "
+	  .help = "The program's test framework, whose list of tests is made shorter: none, or "
 		  "as for minimize (default: found out)" },
 	{ .name = "tests",
 	  .kind = OPTION_TEXT,

@@ -11,7 +11,7 @@
  * An inquiry: what a hunt or a chase has found out so far, and how it runs its trials. Private to
  * hunt/.
  *
- *	hunt.c, chase.c     the two commands: where an inquiry begins
+ *	inquiry.c           the two commands: where an inquiry begins
  *	strategist.c        which experiment is next
  *	questions.c         what is asked, and what a question needs before and after
  *	budget.c            what there is to spend

@@ -390,6 +390,12 @@ static bool let_through(const struct weighing *w)
 	return failed || w->facts->list->failed > 0;
 }
 
+/* All that tells the block is where its page is: the pointer may have come from elsewhere. */
+static bool stray_pointer(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_OVER_READ) && w->proof->main->freed_use->stray;
+}
+
 static const struct holder_seen *holder(const struct weighing *w)
 {
 	return main_is(w, EVIDENCE_HOLDER) ? w->proof->main->holder : NULL;
@@ -752,6 +758,7 @@ const struct consideration considerations[] = {
 	{ "let-through",
 	  CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE) | BESIDE, let_through,
 	  DOUBT, NULL },
+	{ "stray-pointer", CLASS(OVER_READ), stray_pointer, DOUBT, NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT, NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT, NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },

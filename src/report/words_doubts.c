@@ -40,6 +40,7 @@ const struct sentence_row words_doubts[] = {
 	{ "only-by-poison", "the use-after-free showed only because redhand had overwritten the freed block with poison" },
 	{ "read-in-passing", "such a freed block was read in trials that did not fail, too: that it leads to the failure was not shown" },
 	{ "let-through", "the access was seen and let through: that it leads to the failure was not shown" },
+	{ "stray-pointer", "the read is far from the block, and no register pointed to the block: the pointer itself may be a bad value" },
 	{ "writer-not-caught", "the damage was found afterwards: its writer was not caught" },
 	{ "inexact-holder", "the value in that place only looks like a pointer into the block" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },

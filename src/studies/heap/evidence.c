@@ -92,6 +92,7 @@ static void tell_use(const struct seen_once *once, struct evidence *ret)
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
+	ret->freed_use->stray = f->stray;
 	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = cstr_dup(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);
@@ -115,7 +116,7 @@ static void note_of(const struct heap_finding *f, bool failing, bool failed, str
 	const char *test =
 		f->when.tests.count == 1 && !f->when.more_tests ? f->when.tests.items[0] : NULL;
 
-	const char *line = cstr_same(f->when.check, "output") ? f->when.before : NULL;
+	const char *line = cstr_known_same(f->when.check, "output") ? f->when.before : NULL;
 
 	if (test || line || (failing && !failed))
 		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed),

@@ -68,7 +68,7 @@ static const struct option hunt_option_table[] = {
 	  .metavar = "NAME",
 	  .choices = framework_choices,
 	  .offset = offsetof(struct hunt_options, framework),
-	  .help = "The program's test framework, whose list of tests is made shorter first: none, or "
+	  .help = "The program's test framework, whose list of tests is made shorter: none, or "
 		  "as for minimize (default: found out)" },
 	{ .name = "tests",
 	  .kind = OPTION_TEXT,

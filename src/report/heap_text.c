@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "report/text.h"
 #include "report/wording.h"
 
@@ -153,7 +154,7 @@ static void print_when(const struct heap_finding *f, FILE *out)
 						  : "   (it was whole here)");
 	if (when->before)
 		(void)fprintf(out, "     %s  %s\n",
-			      strcmp(when->check, "output") == 0 ? "in line" : "before ",
+			      cstr_same(when->check, "output") ? "in line" : "before ",
 			      when->before);
 	if (when->tests.count > 0)
 		print_tests(when, out);

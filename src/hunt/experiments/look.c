@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define CRASHES_UNTOLD 6u
-#define CRASHES_ALIKE 2u
+#define CRASHES_ALIKE 2u /* of a program that fails each time */
+#define CRASHES_SAME 3u	 /* of any other */
 
 static void found_first(struct bench *bench, struct reading *reading,
 			const struct crash_reading *crashed)
@@ -90,15 +91,24 @@ static bool fails_always(const struct bench *bench)
 	       bench->ret->evidence.failed == bench->ret->evidence.trials;
 }
 
+/* It has always died in the same way: another crash will say the same. */
+static bool says_the_same(const struct bench *bench)
+{
+	const struct start *start = &bench->start;
+
+	return fails_always(bench) ? start->alike >= CRASHES_ALIKE
+				   : start->alike >= CRASHES_SAME && start->alike == start->count;
+}
+
 /* A fault that cannot be read back says little by itself, but one bug dies in many ways: another
- * crash may tell. More of them are cheaper than to ask the whole heap, unless it dies each time,
- * and in the same way. An abort always says the same. */
+ * crash may tell. More of them are cheaper than to ask the whole heap, unless they are all alike.
+ * An abort always says the same. */
 static uint64_t crashes_wanted(const struct bench *bench)
 {
 	int signal = bench->start.signal;
 
 	if (!bench->start.first->has_backtrack && (signal == SIGSEGV || signal == SIGBUS) &&
-	    !(fails_always(bench) && bench->start.alike >= CRASHES_ALIKE) && bench_is_nobody(bench))
+	    !says_the_same(bench) && bench_is_nobody(bench))
 		return CRASHES_UNTOLD;
 	return bench_wanted(bench);
 }

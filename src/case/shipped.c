@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 #define NAME "shipped"
 #define PATHS_MOST 1000u

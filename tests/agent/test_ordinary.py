@@ -52,7 +52,7 @@ PROGRAMS = {  # name: command for the shell, in a folder that has the files of p
     'diff': 'sed s/7/8/ text > other; diff text other | head -8; exit 2', 'patch': 'sed 5d text > n; diff -u text n > p; patch -s text p; cksum text',
     'bc': "echo 'scale=60; 4*a(1)' | bc -l", 'expr': 'expr 6 \\* 7', 'date': 'date -u -d @86400 +%F',
     'sh, many': 'for i in $(seq 40); do echo $i | tr 1-3 a-c; done; (exit 3) || echo $?; exit 6', 'bash': "bash -c 'a=(1 2 3); echo ${a[@]} $(echo sub); trap \"echo bye\" EXIT; exit 7'",
-    'bash jobs': "bash -c 'for i in 1 2 3 4; do (sleep 0.0$i; exit $i) & done; wait -n; wait; echo all'", 'make': 'make -s -j2',
+    'bash jobs': "bash -c 'for i in 1 2 3 4; do (sleep 0.0$i; exit $i) & done; wait -n; wait; echo all'", 'make': 'make -s -j2 | sort',
     'gcc': 'gcc -O2 a.c -o a.out && ./a.out', 'g++': 'g++ -O1 a.cc -o b.out && ./b.out', 'threads': 'gcc -O1 t.c -o t.out -pthread && ./t.out',
     'git': 'git init -q r && cd r && git config user.email a@b && git config user.name n && cp ../text . && git add . && '
            'GIT_AUTHOR_DATE="@1 +0000" GIT_COMMITTER_DATE="@1 +0000" git commit -qm c && git log --format=%H%s && rm -r .git',

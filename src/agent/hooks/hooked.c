@@ -14,6 +14,7 @@
 #include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/hooks/stub.h"
+#include "agent/ids/blocks.h"
 
 #define PAGE 4096ull
 #define LIBRARIES_MAX 4096u
@@ -63,6 +64,7 @@ bool hooked_plan_hook(const struct plan_hook *hook)
 	if (hooked.site_count == HOOKED_SITES)
 		return false;
 	hooked.sites[hooked.site_count++].plan = hook;
+	blocks_state.hooks_planned = true;
 	return true;
 }
 

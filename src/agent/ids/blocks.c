@@ -42,6 +42,13 @@ static uint64_t pool_wish(void)
 	return wish;
 }
 
+/* Objects inside of blocks are followed: those of CPython, or of an allocator that is hooked. */
+static bool objects_wanted(void)
+{
+	return blocks_state.hooks_planned ||
+	       (agent.plan.flags & PLAN_PYTHON && real.python_get_allocator);
+}
+
 bool blocks_init(void)
 {
 	size_t directory_bytes = sizeof(uint32_t *) << (BLOCKS_ADDRESS_BITS - BLOCKS_CHUNK_BITS);
@@ -73,6 +80,8 @@ bool blocks_init(void)
 	for (i = 0; i < BLOCKS_SPACES && !(agent.plan.flags & PLAN_NO_BLOCKS); i++) {
 		struct blocks_space *space = &blocks_state.spaces[i];
 
+		if (i == BLOCKS_SUB && !objects_wanted())
+			continue;
 		bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
 		space->regions =
 			memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
@@ -99,7 +108,8 @@ bool blocks_settle(const void *auxiliary_vector)
 		!(agent.plan.flags & PLAN_GROWTH) && agent.plan.ring_records >= LOG_RING_LAPS_MIN &&
 		(uint64_t)blocks_state.pool == MEMORY_POOL_AT &&
 		(uint64_t)context_ordinals == MEMORY_ORDINALS_AT &&
-		(uint64_t)blocks_state.spaces[BLOCKS_SUB].flat == MEMORY_SUB_AT &&
+		(!objects_wanted() ||
+		 (uint64_t)blocks_state.spaces[BLOCKS_SUB].flat == MEMORY_SUB_AT) &&
 		(heap->shift == BLOCKS_GLIBC_SHIFT ? (uint64_t)heap->flat == MEMORY_HEAP_AT
 						   : heap->flat != NULL);
 	history_state.group = blocks_state.hot ? LOG_LIFE_GROUP : 1;

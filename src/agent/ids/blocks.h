@@ -117,6 +117,7 @@ extern HIDDEN struct blocks_state {
 	uint8_t *guarded;
 	struct blocks_space spaces[BLOCKS_SPACES];
 	bool hot;
+	bool hooks_planned;  /* on allocators of the program's own: their objects are wanted */
 	bool guards_planned; /* by the heap observer: `bases` and `guarded` are wanted */
 	bool guards;	     /* blocks have them (canary.h), and memory is looked after */
 	bool unsettled;	     /* somebody is told of each block until he has settled */

@@ -171,6 +171,16 @@ static bool is_too_slow(const struct inquiry *inq)
 	       inq->known.target->signature.kind == FAILURE_TIMEOUT;
 }
 
+static int tell_workers(struct inquiry *inq)
+{
+	const struct framework *f = inq->request->framework;
+
+	if (!f || !f->ops->shares_out || !f->ops->shares_out(inq->request->program))
+		return 0;
+	return decide(inq, "each trial starts processes that share the tests out: -n 0 makes trials "
+			   "cheaper, and tells which test died");
+}
+
 static int tell(struct inquiry *inq)
 {
 	const struct series_summary *s = &inq->known.summary;
@@ -209,6 +219,8 @@ static int tell(struct inquiry *inq)
 			   ? "which every run has shown so far"
 			   : "which comes and goes",
 		   inq->known.target->signature.summary);
+	if (r == 0)
+		r = tell_workers(inq);
 	return r == 0 ? tell_slots(inq) : r;
 }
 

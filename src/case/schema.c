@@ -171,11 +171,15 @@ static const char *const case_steps[] = {
 	"trial INTEGER PRIMARY KEY REFERENCES trial(number),\n"
 	"machine INTEGER NOT NULL REFERENCES machine(id)\n"
 	");\n",
+	/* 9: what a hunt said, as ids and values */
+	"ALTER TABLE decision ADD COLUMN said BLOB;\n"
+	"ALTER TABLE choice ADD COLUMN why_said BLOB;\n"
+	"ALTER TABLE choice ADD COLUMN brought_said BLOB;\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 8,
+	.version = 9,
 	.create = schema_sql,
 	.steps = case_steps,
 };

@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "model/layout.h"
 
 /*
  * What the debug information of one program or library says about its source: fields of types,
@@ -48,6 +49,11 @@ int types_field(struct types *types, const char *type, const char *path, struct 
 #define TYPES_RETURN (-1)
 int types_field_of_function(struct types *types, const char *function, int argument,
 			    const char *path, struct type_field *ret, struct err *err);
+
+/* All of its fields by name: those of structs in it with what they are in, arrays and unions as one.
+ * -ENODATA when it is no struct or class. */
+int types_layout_of_function(struct types *types, const char *function, int argument,
+			     struct block_layout *ret, struct err *err);
 
 /* ---- globals ---- */
 

@@ -56,6 +56,7 @@ void investigation_deinit(struct investigation *inv)
 	verdict_deinit(&inv->verdict);
 	decision_list_deinit(&inv->decisions);
 	choice_list_deinit(&inv->choices);
+	block_layout_deinit(&inv->layout);
 	*inv = (struct investigation){ 0 };
 }
 
@@ -96,4 +97,11 @@ const char *investigation_path(const struct investigation *inv, const char *file
 	    file[len + 1] != '\0')
 		return file + len + 1;
 	return file;
+}
+
+const struct block_life *investigation_block(const struct investigation *inv)
+{
+	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.holder);
+
+	return e && e->kind == EVIDENCE_HOLDER ? e->holder->holder : inv->verdict.victim;
 }

@@ -99,7 +99,7 @@ static void summary(const struct investigation *inv, FILE *out)
 	if (inv->judged) {
 		(void)fprintf(out, "**%s%s** (`%s`). ",
 			      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
-			      verdict_class_words(v->class), verdict_class_name(v->class));
+			      words_class(v->class), verdict_class_name(v->class));
 		md_said(&v->sentence, out);
 		(void)fprintf(out, ".\n");
 	} else if (inv->series.count == 0) {
@@ -325,7 +325,7 @@ static void put_decision(const struct decision *d, FILE *out)
 	(void)fprintf(out, " **");
 	md_text(d->stage, out);
 	(void)fprintf(out, "**: ");
-	md_text(d->text, out);
+	md_said(&d->said, out);
 	(void)fputc('\n', out);
 }
 

@@ -596,6 +596,11 @@ static char *shape_of(const struct scratch *s, const char *name)
 	return shape;
 }
 
+/* What version 9 added. */
+#define DROP_SAID                                                                         \
+	"ALTER TABLE decision DROP COLUMN said; ALTER TABLE choice DROP COLUMN why_said;" \
+	"ALTER TABLE choice DROP COLUMN brought_said;"
+
 /* What version 3 added. */
 #define DROP_NEWER                                                                                                             \
 	"DROP TABLE trial_machine; DROP TABLE machine;"                                                                        \
@@ -642,14 +647,21 @@ static void a_case_of_version_2_keeps_its_trials(void **state)
 
 static void a_case_of_version_6_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state, "DROP TABLE trial_machine; DROP TABLE machine;"
-					       "DROP TABLE choice; PRAGMA user_version=6");
+	an_older_case_keeps_its_trials(*state,
+				       DROP_SAID "DROP TABLE trial_machine; DROP TABLE machine;"
+						 "DROP TABLE choice; PRAGMA user_version=6");
 }
 
 static void a_case_of_version_7_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state, "DROP TABLE trial_machine; DROP TABLE machine;"
-					       "PRAGMA user_version=7");
+	an_older_case_keeps_its_trials(*state,
+				       DROP_SAID "DROP TABLE trial_machine; DROP TABLE machine;"
+						 "PRAGMA user_version=7");
+}
+
+static void a_case_of_version_8_keeps_its_trials(void **state)
+{
+	an_older_case_keeps_its_trials(*state, DROP_SAID "PRAGMA user_version=8");
 }
 
 int main(void)
@@ -674,6 +686,7 @@ int main(void)
 		TEST(a_case_of_version_2_keeps_its_trials),
 		TEST(a_case_of_version_6_keeps_its_trials),
 		TEST(a_case_of_version_7_keeps_its_trials),
+		TEST(a_case_of_version_8_keeps_its_trials),
 		cmocka_unit_test(migration_goes_step_by_step),
 		cmocka_unit_test(a_failing_step_leaves_the_version_before),
 		cmocka_unit_test(a_failing_create_leaves_nothing),

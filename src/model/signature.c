@@ -89,8 +89,15 @@ void signature_seal(struct signature *s)
 	AUTO(strbuf_deinit) struct strbuf summary = { 0 };
 	AUTO(strbuf_deinit) struct strbuf test = { 0 };
 
-	if (s->test)
+	if (s->test) {
+		char *dotted = test_name_dotted(s->test);
+
 		test_name_spell(s->test, &test);
+		if (dotted) {
+			mem_free(s->test);
+			s->test = dotted;
+		}
+	}
 	strbuf_addf(&identity, "%s\n%d\n%d\n%d\n%s\n%s\n", failure_kind_name(s->kind), s->signal,
 		    s->kind == FAILURE_EXIT ? s->exit_status : 0, s->stray, strbuf_str(&test),
 		    s->crumb ? s->crumb : "");

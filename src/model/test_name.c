@@ -48,6 +48,13 @@ static bool spell_pytest(const char *name, struct strbuf *ret)
 	return true;
 }
 
+char *test_name_dotted(const char *name)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	return spell_unittest(name, &sb) ? strbuf_take(&sb) : NULL;
+}
+
 void test_name_spell(const char *name, struct strbuf *ret)
 {
 	if (!spell_pytest(name, ret) && !spell_unittest(name, ret))

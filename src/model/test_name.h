@@ -17,4 +17,7 @@
 /* Adds the spelling that all others of the same test have, too; for comparing, not for people. */
 void test_name_spell(const char *name, struct strbuf *ret);
 
+/* As unittest takes it, from what it prints: NAME (MODULE.CLASS.NAME). NULL: it is no such line. */
+char *test_name_dotted(const char *name);
+
 bool test_name_same(const char *a, const char *b);

@@ -44,6 +44,7 @@ const struct sentence_row words_hunt[] = {
 	{ "shows:sometimes", "comes and goes" },
 	{ "rate:clean", "none of {0} trials failed: a rate above {1:.2g} % is excluded with 95 % confidence" },
 	{ "rate:none-ended", "no trial came to its end" },
+	{ "rate:workers", "each trial starts processes that share the tests out: -n 0 makes trials cheaper, and tells which test died" },
 	{ "rate:too-slow", "none of {0} trials ended within {1:.0f} s, the longest that the budget allows for one" },
 	{ "rate:slot", "slot {0} is not like the others: {1} of {2} trials failed there, {3} of {4} elsewhere (p = {5:.2g})" },
 	{ "rate:slots", "a trial takes {0:.1f} s and keeps a core busy for {1:.0f} % of that: {2} slots instead of {3}" },

@@ -170,6 +170,15 @@ static bool is_too_slow(const struct inquiry *inq)
 	       inq->known.target->signature.kind == FAILURE_TIMEOUT;
 }
 
+static int tell_workers(struct inquiry *inq)
+{
+	const struct framework *f = inq->request->framework;
+
+	if (!f || !f->ops->shares_out || !f->ops->shares_out(inq->request->program))
+		return 0;
+	return DECIDE(inq, "rate:workers");
+}
+
 static int tell(struct inquiry *inq)
 {
 	const struct series_summary *s = &inq->known.summary;
@@ -201,6 +210,8 @@ static int tell(struct inquiry *inq)
 				     ? "shows:so-far"
 				     : "shows:sometimes"),
 		   said_text(inq->known.target->signature.summary));
+	if (r == 0)
+		r = tell_workers(inq);
 	return r == 0 ? tell_slots(inq) : r;
 }
 

@@ -61,6 +61,10 @@ struct framework_ops {
 	/* What else could be done about the test that fails: a sentence, or NULL. May be NULL. */
 	char *(*advice)(const struct framework *f, uint32_t victim);
 
+	/* Does the command start processes that share the tests out? Then each trial is dearer than
+	 * it need be. May be NULL. */
+	bool (*shares_out)(char *const *program);
+
 	void (*deinit)(struct framework *f);
 };
 

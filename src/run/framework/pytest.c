@@ -42,6 +42,22 @@ static bool recognises(char *const *program, const char *cwd)
 	return find_pytest(program) > 0;
 }
 
+/* pytest-xdist: -n 2, -n2, --numprocesses=2. */
+static bool shares_out(char *const *program)
+{
+	const char *count = NULL;
+
+	for (size_t i = find_pytest(program); i > 0 && program[i]; i++) {
+		if (strcmp(program[i], "-n") == 0 || strcmp(program[i], "--numprocesses") == 0)
+			count = program[i + 1];
+		else if (strncmp(program[i], "--numprocesses=", 15) == 0)
+			count = program[i] + 15;
+		else if (strncmp(program[i], "-n", 2) == 0)
+			count = program[i] + 2;
+	}
+	return count && strcmp(count, "0") != 0 && strcmp(count, "no") != 0;
+}
+
 static void add_plugins(struct strv *argv)
 {
 	/* Plugins that choose an order of their own, or remember runs that were only trials. */
@@ -272,6 +288,7 @@ const struct framework_ops framework_pytest = {
 	.nouns = "tests",
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED | FRAMEWORK_MARKS,
 	.recognises = recognises,
+	.shares_out = shares_out,
 	.list = list,
 	.build = build,
 	.plain = plain,

@@ -48,6 +48,18 @@ struct slot_summary {
 	double p; /* Fisher's exact test against all other slots, corrected for their number */
 };
 
+/* An address that failing trials died of. */
+struct fault_address {
+	uint64_t address;
+	enum fault_class fault;
+	uint64_t count;
+};
+
+struct arm_count {
+	char *name;
+	struct rate rate;
+};
+
 struct resource_use {
 	double wall_mean_s, wall_max_s;
 	double user_mean_s, system_mean_s;
@@ -67,9 +79,10 @@ struct series_summary {
 	int odd_node;			  /* as odd_slot */
 	VEC(struct slot_summary) slots;
 	int odd_slot; /* index into slots; -1 when no slot differs significantly */
-	uint64_t crashes, crash_places; /* trials that were cut short, in how many places */
-	bool buffered;			/* output seems to have been lost in a stdio buffer */
-	uint64_t leftovers;		/* trials that left processes behind */
+	uint64_t crashes, crash_places;	  /* trials that were cut short, in how many places */
+	bool buffered;			  /* output seems to have been lost in a stdio buffer */
+	uint64_t leftovers;		  /* trials that left processes behind */
+	VEC(struct fault_address) faults; /* frequent ones first; of some failing trials */
 	struct resource_use use;
 };
 

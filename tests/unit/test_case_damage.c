@@ -596,12 +596,15 @@ static char *shape_of(const struct scratch *s, const char *name)
 	return shape;
 }
 
-/* What version 3 added. */
-#define DROP_NEWER                                                                                                             \
-	"DROP TABLE trial_machine; DROP TABLE machine;"                                                                        \
-	"DROP TABLE choice; DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
-	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"                                                   \
-	"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
+/* What version 9 added. */
+#define DROP_9 "DROP TABLE attempt; DROP TABLE step; DROP TABLE relation; DROP TABLE surroundings;"
+
+/* What version 3 and later ones added. */
+#define DROP_NEWER                                                                                                                    \
+	DROP_9 "DROP TABLE trial_machine; DROP TABLE machine;"                                                                        \
+	       "DROP TABLE choice; DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
+	       "DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"                                                   \
+	       "DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
 
 static void an_older_case_keeps_its_trials(const struct scratch *s, const char *make_old)
 {
@@ -642,14 +645,21 @@ static void a_case_of_version_2_keeps_its_trials(void **state)
 
 static void a_case_of_version_6_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state, "DROP TABLE trial_machine; DROP TABLE machine;"
-					       "DROP TABLE choice; PRAGMA user_version=6");
+	an_older_case_keeps_its_trials(*state,
+				       DROP_9 "DROP TABLE trial_machine; DROP TABLE machine;"
+					      "DROP TABLE choice; PRAGMA user_version=6");
 }
 
 static void a_case_of_version_7_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state, "DROP TABLE trial_machine; DROP TABLE machine;"
-					       "PRAGMA user_version=7");
+	an_older_case_keeps_its_trials(*state,
+				       DROP_9 "DROP TABLE trial_machine; DROP TABLE machine;"
+					      "PRAGMA user_version=7");
+}
+
+static void a_case_of_version_8_keeps_its_trials(void **state)
+{
+	an_older_case_keeps_its_trials(*state, DROP_9 "PRAGMA user_version=8");
 }
 
 int main(void)
@@ -674,6 +684,7 @@ int main(void)
 		TEST(a_case_of_version_2_keeps_its_trials),
 		TEST(a_case_of_version_6_keeps_its_trials),
 		TEST(a_case_of_version_7_keeps_its_trials),
+		TEST(a_case_of_version_8_keeps_its_trials),
 		cmocka_unit_test(migration_goes_step_by_step),
 		cmocka_unit_test(a_failing_step_leaves_the_version_before),
 		cmocka_unit_test(a_failing_create_leaves_nothing),

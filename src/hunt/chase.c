@@ -1,5 +1,6 @@
 /* `chase`: an inquiry that begins with "who did it?". */
 #include "hunt/inquiry.h"
+#include "read/field_names.h"
 
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
 	      struct err *err)
@@ -13,6 +14,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (r == 0)
 		r = strategist_ask(&inq, QUESTION_WHO);
 	bench_close(&bench);
+	field_names_tell(&ret->evidence);
 	return r;
 }
 

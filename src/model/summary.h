@@ -100,9 +100,18 @@ struct repro_result {
 	bool interrupted;
 };
 
+/* How long the trials of an arm took that passed, beside those of the first arm. */
+struct arm_times {
+	uint64_t trials;
+	double median_s;
+	bool compared;		    /* the rest means something */
+	double ratio, low, high, p; /* to the first arm's, with 95 %; p Holm-corrected */
+};
+
 struct arm_summary {
 	const char *name;
 	struct rate rate;
+	struct arm_times times;
 	double p; /* against the first arm, Holm-corrected when there are more than two */
 	double difference, difference_low, difference_high; /* against the first arm */
 };

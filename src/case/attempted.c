@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint64_t *ret_id,
 		     struct err *err)

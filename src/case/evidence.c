@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err)
 {
@@ -144,10 +144,22 @@ int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
 	return 0;
 }
 
-int case_add_decision(struct case_store *cs, const char *stage, const char *text, struct err *err)
+/* A statement twice: plainly for whoever reads the database, and packed. */
+struct stored_said {
+	struct strbuf text, packed;
+};
+
+static void stored_said_init(struct stored_said *ret, const struct said *said)
 {
-	return db_run(&cs->db, err, "INSERT INTO decision (time_ms, stage, text) VALUES (?,?,?)",
-		      "iss", clock_epoch_ms(), stage, text);
+	*ret = (struct stored_said){ 0 };
+	said_plainly(said, &ret->text);
+	said_pack(said, &ret->packed);
+}
+
+static void stored_said_deinit(struct stored_said *stored)
+{
+	strbuf_deinit(&stored->text);
+	strbuf_deinit(&stored->packed);
 }
 
 static char *printable(const char *text)
@@ -158,21 +170,44 @@ static char *printable(const char *text)
 	return strbuf_take(&sb);
 }
 
+/* What an older redhand stored, or what is damaged, is told as its text. */
+static void read_said(struct query *query, int text, int packed, struct said *ret)
+{
+	AUTO(mem_freep) char *plain = printable(query_text(query, text));
+	size_t len;
+	const void *bytes = query_bytes(query, packed, &len);
+
+	if (len == 0 || !said_unpack(bytes, len, ret))
+		said_as_text(ret, plain);
+}
+
+int case_add_decision(struct case_store *cs, const char *stage, const struct said *said,
+		      struct err *err)
+{
+	AUTO(stored_said_deinit) struct stored_said stored;
+
+	stored_said_init(&stored, said);
+	return db_run(&cs->db, err,
+		      "INSERT INTO decision (time_ms, stage, text, said) VALUES (?,?,?,?)", "issb",
+		      clock_epoch_ms(), stage, strbuf_str(&stored.text), &stored.packed);
+}
+
 int case_decisions(struct case_store *cs, struct decision_list *ret, struct err *err)
 {
 	AUTO(decision_list_deinit) struct decision_list list = { 0 };
 	AUTO(db_endp) struct query query = { 0 };
 	int r;
 
-	r = db_prepare(&cs->db, "SELECT id, time_ms, stage, text FROM decision ORDER BY id", &query,
-		       err);
-	while (r >= 0 && (r = db_step(&query, err)) == 1)
-		VEC_PUSH(&list.list, ((struct decision){
-					     .id = (uint64_t)query_int(&query, 0),
+	r = db_prepare(&cs->db, "SELECT id, time_ms, stage, text, said FROM decision ORDER BY id",
+		       &query, err);
+	while (r >= 0 && (r = db_step(&query, err)) == 1) {
+		struct decision decision = { .id = (uint64_t)query_int(&query, 0),
 					     .time_ms = query_int(&query, 1),
-					     .stage = printable(query_text(&query, 2)),
-					     .text = printable(query_text(&query, 3)),
-				     }));
+					     .stage = printable(query_text(&query, 2)) };
+
+		read_said(&query, 3, 4, &decision.said);
+		VEC_PUSH(&list.list, decision);
+	}
 	if (r < 0)
 		return r;
 	*ret = list;
@@ -184,15 +219,18 @@ int case_add_choice(struct case_store *cs, const struct choice_record *choice, u
 		    struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
+	AUTO(stored_said_deinit) struct stored_said why;
 	int64_t id = 0;
-	int r = db_first(&cs->db, &query, err,
-			 "INSERT INTO choice (time_ms, question, experiment, why,"
-			 " expected_trials, expected_failures, expected_s)"
-			 " VALUES (?,?,?,?,?,?,?)",
-			 "isssddd", clock_epoch_ms(), choice->question, choice->experiment,
-			 choice->why, choice->expected_trials, choice->expected_failures,
-			 choice->expected_s);
+	int r;
 
+	stored_said_init(&why, &choice->why);
+	r = db_first(&cs->db, &query, err,
+		     "INSERT INTO choice (time_ms, question, experiment, why, why_said,"
+		     " expected_trials, expected_failures, expected_s)"
+		     " VALUES (?,?,?,?,?,?,?,?)",
+		     "isssbddd", clock_epoch_ms(), choice->question, choice->experiment,
+		     strbuf_str(&why.text), &why.packed, choice->expected_trials,
+		     choice->expected_failures, choice->expected_s);
 	if (r >= 0)
 		r = db_get_int(&cs->db, "SELECT last_insert_rowid()", &id, err);
 	if (r < 0)
@@ -204,11 +242,14 @@ int case_add_choice(struct case_store *cs, const struct choice_record *choice, u
 int case_end_choice(struct case_store *cs, uint64_t id, const struct choice_record *choice,
 		    struct err *err)
 {
+	AUTO(stored_said_deinit) struct stored_said brought;
+
+	stored_said_init(&brought, &choice->brought);
 	return db_run(&cs->db, err,
-		      "UPDATE choice SET trials=?, failures=?, seconds=?, brought=?"
-		      " WHERE id=?",
-		      "iidsi", (int64_t)choice->trials, (int64_t)choice->failures, choice->seconds,
-		      choice->brought, (int64_t)id);
+		      "UPDATE choice SET trials=?, failures=?, seconds=?, brought=?,"
+		      " brought_said=? WHERE id=?",
+		      "iidsbi", (int64_t)choice->trials, (int64_t)choice->failures, choice->seconds,
+		      strbuf_str(&brought.text), &brought.packed, (int64_t)id);
 }
 
 int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err)
@@ -218,27 +259,26 @@ int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err
 	int r = db_prepare(&cs->db,
 			   "SELECT time_ms, question, experiment, why, expected_trials,"
 			   " expected_failures, expected_s, trials, failures, seconds,"
-			   " brought IS NOT NULL, coalesce(brought, '') FROM choice ORDER BY id",
+			   " brought IS NOT NULL, coalesce(brought, ''), why_said, brought_said"
+			   " FROM choice ORDER BY id",
 			   &query, err);
 
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
-		bool ended = query_int(&query, 10) != 0;
+		struct choice_record choice = { .time_ms = query_int(&query, 0),
+						.question = printable(query_text(&query, 1)),
+						.experiment = printable(query_text(&query, 2)),
+						.expected_trials = query_real(&query, 4),
+						.expected_failures = query_real(&query, 5),
+						.expected_s = query_real(&query, 6),
+						.ended = query_int(&query, 10) != 0,
+						.trials = (uint64_t)query_int(&query, 7),
+						.failures = (uint64_t)query_int(&query, 8),
+						.seconds = query_real(&query, 9) };
 
-		VEC_PUSH(&list.list,
-			 ((struct choice_record){
-				 .time_ms = query_int(&query, 0),
-				 .question = printable(query_text(&query, 1)),
-				 .experiment = printable(query_text(&query, 2)),
-				 .why = printable(query_text(&query, 3)),
-				 .expected_trials = query_real(&query, 4),
-				 .expected_failures = query_real(&query, 5),
-				 .expected_s = query_real(&query, 6),
-				 .ended = ended,
-				 .trials = (uint64_t)query_int(&query, 7),
-				 .failures = (uint64_t)query_int(&query, 8),
-				 .seconds = query_real(&query, 9),
-				 .brought = ended ? printable(query_text(&query, 11)) : NULL,
-			 }));
+		read_said(&query, 3, 12, &choice.why);
+		if (choice.ended)
+			read_said(&query, 11, 13, &choice.brought);
+		VEC_PUSH(&list.list, choice);
 	}
 	if (r < 0)
 		return r;
@@ -249,7 +289,7 @@ int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err
 
 int case_clear_evidence(struct case_store *cs, struct err *err)
 {
-	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+	int r = store_begin(cs, err);
 
 	if (r < 0)
 		return r;

@@ -171,7 +171,11 @@ static const char *const case_steps[] = {
 	"trial INTEGER PRIMARY KEY REFERENCES trial(number),\n"
 	"machine INTEGER NOT NULL REFERENCES machine(id)\n"
 	");\n",
-	/* 9: attempts, next steps, related cases, where trials were run */
+	/* 9: what a hunt said, as ids and values */
+	"ALTER TABLE decision ADD COLUMN said BLOB;\n"
+	"ALTER TABLE choice ADD COLUMN why_said BLOB;\n"
+	"ALTER TABLE choice ADD COLUMN brought_said BLOB;\n",
+	/* 10: attempts, next steps, related cases, where trials were run */
 	"CREATE TABLE attempt (\n"
 	"id INTEGER PRIMARY KEY,\n"
 	"made_ms INTEGER NOT NULL,\n"
@@ -208,7 +212,7 @@ static const char *const case_steps[] = {
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 9,
+	.version = 10,
 	.create = schema_sql,
 	.steps = case_steps,
 };

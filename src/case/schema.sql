@@ -182,7 +182,8 @@ CREATE TABLE decision (
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,
 	time_ms INTEGER NOT NULL,
 	stage   TEXT NOT NULL,
-	text    TEXT NOT NULL
+	text    TEXT NOT NULL,               -- for whoever reads the database: id and values
+	said    BLOB                         -- the same, packed; NULL: of an older redhand
 );
 -- Which experiment a hunt chose: why, what it was expected to take, what it took and brought.
 CREATE TABLE choice (
@@ -197,7 +198,9 @@ CREATE TABLE choice (
 	trials            INTEGER,           -- NULL until it has ended, as all that follow
 	failures          INTEGER,
 	seconds           REAL,
-	brought           TEXT
+	brought           TEXT,
+	why_said          BLOB,              -- as in decision
+	brought_said      BLOB
 );
 
 -- What a search of `minimize` found, as it was told last. Without it the trials would have to be

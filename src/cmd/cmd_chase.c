@@ -1,3 +1,4 @@
+/* `redhand chase`: options, the chase, its evidence into the case, the verdict. */
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "hunt/chase.h"
 #include "judge/judge.h"
 #include "report/report_investigation.h"
+#include "report/wording.h"
 #include "studies/overview/investigation.h"
 
 struct chase_options {
@@ -90,9 +92,12 @@ static void defaults(void *ptr)
 	options->trial.observe = OBSERVE_WATCH;
 }
 
-static void say(void *ctx, const char *line)
+static void say(void *ctx, const struct said *said)
 {
-	log_note("%s", line);
+	AUTO(mem_freep) char *line = words_of(said);
+
+	if (line)
+		log_note("%s", line);
 }
 
 /* How often it failed by itself goes with what was seen. */
@@ -252,8 +257,7 @@ static int work(const struct invocation *inv, struct err *err)
 		report_verdict_text(&investigation,
 				    &(struct terminal){ common_colour(), common_columns() },
 				    stdout);
-	if (result.outcome)
-		log_note("%s", result.outcome);
+	say(NULL, &result.outcome);
 	if (result.interrupted)
 		return EXIT_INTERRUPTED;
 	/* What guards found is something, though nothing failed. */

@@ -1,3 +1,4 @@
+/* `redhand report`: a case in any format. */
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ static const struct option report_option_table[] = {
 		  "(SARIF 2.1.0, for code hosts and editors), gcc (file:line: error: …, as editors "
 		  "read it from compilers), html (a page for a browser, one file)" },
 	{ .name = "output",
+	  .letter = 'o',
 	  .kind = OPTION_TEXT,
 	  .metavar = "FILE",
 	  .offset = offsetof(struct report_options, output),
@@ -226,8 +228,10 @@ static int report(const struct invocation *inv, struct err *err)
 		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
 		r = investigation_read(cs, NULL, &contents.inv, err);
-	if (r == 0 && format == FORMAT_HTML)
+	if (r == 0 && format == FORMAT_HTML) {
+		layout_read(&contents.inv);
 		r = dots_read(cs, &contents.inv, &contents.dots, err);
+	}
 	if (r == 0)
 		r = take_root(options->root, &contents.inv, err);
 	if (r < 0)

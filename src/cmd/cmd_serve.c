@@ -198,9 +198,10 @@ static int read_case(const char *dir, struct investigation *inv, struct trial_do
 	r = case_open(dir, CASE_READ, &cs, err);
 	if (r == 0)
 		r = investigation_read(cs, NULL, inv, err);
-	if (r == 0)
-		r = dots_read(cs, inv, dots, err);
-	return r;
+	if (r < 0)
+		return r;
+	layout_read(inv);
+	return dots_read(cs, inv, dots, err);
 }
 
 static char *render(const struct investigation *inv, const struct trial_dots *dots, uint64_t state)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "report/wording.h"
 
-#define LEFT_OUT "left out: "
 #define TOLD_S 5 /* what takes less is over before it is read */
 
 /* https://no-color.org, for stderr. */
@@ -81,15 +81,12 @@ static void begin(void *ctx, unsigned int number, unsigned int count, const char
 
 	board->number = number;
 	board->count = count;
-	board->title = title;
+	board->title = words_text(title);
 	show(board, NULL, &(struct progress_news){ 0 });
 }
 
-static void say(void *ctx, const char *stage, const char *line)
+static void put_line(struct hunt_board *board, const char *stage, const char *line, bool left_out)
 {
-	struct hunt_board *board = ctx;
-	bool left_out = strncmp(line, LEFT_OUT, strlen(LEFT_OUT)) == 0;
-
 	if (!log_shows(LOG_NORMAL))
 		return;
 	if (!board->progress.terminal) {
@@ -103,6 +100,13 @@ static void say(void *ctx, const char *stage, const char *line)
 				     : "\033[32m",
 		      left_out ? "-" : "✓", board->colour ? "\033[0m" : "", stage, line);
 	show(board, NULL, &(struct progress_news){ 0 });
+}
+
+static void say(void *ctx, const char *stage, const struct said *said)
+{
+	AUTO(mem_freep) char *line = words_of(said);
+
+	put_line(ctx, stage, line ? line : "", said->id && strcmp(said->id, "left-out") == 0);
 }
 
 /* Said once it is known, and again when it has changed by half. */
@@ -120,7 +124,7 @@ static void expect(void *ctx, double trials, double failures, double seconds)
 	strbuf_addf(&sb, "a verdict will probably take about %.0f more runs, of which %.0f fail: ",
 		    ceil(trials), ceil(failures));
 	progress_add_time(&sb, seconds);
-	say(board, "outlook", strbuf_str(&sb));
+	put_line(board, "outlook", strbuf_str(&sb), false);
 }
 
 static void progressed(void *ctx, const struct series_progress_view *view)

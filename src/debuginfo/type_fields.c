@@ -235,7 +235,7 @@ static bool member_location(Dwarf_Die *member, uint64_t *ret)
 }
 
 /* In bits; and how many a bit-field has. DWARF 3 counted from the highest bit of the storage. */
-static bool member_bits(Dwarf_Die *member, uint64_t *ret, uint64_t *ret_size)
+bool types_member_bits(Dwarf_Die *member, uint64_t *ret, uint64_t *ret_size)
 {
 	uint64_t location, offset, storage;
 	Dwarf_Die type;
@@ -272,7 +272,7 @@ static bool find_member(struct cursor *cursor, Dwarf_Die *type, const char *name
 		Dwarf_Die inner;
 
 		if ((dwarf_tag(&die) != DW_TAG_member && dwarf_tag(&die) != DW_TAG_inheritance) ||
-		    is_flagged(&die, DW_AT_external) || !member_bits(&die, &bits, &size))
+		    is_flagged(&die, DW_AT_external) || !types_member_bits(&die, &bits, &size))
 			continue;
 		if (own && dwarf_tag(&die) == DW_TAG_member) {
 			types_note_name(names, own);
@@ -588,14 +588,13 @@ static int no_signature(const struct signature_search *search, struct err *err)
 		       search->argument);
 }
 
-int types_field_of_function(struct types *types, const char *function, int argument,
-			    const char *path, struct type_field *ret, struct err *err)
+int types_object_of_function(struct types *types, const char *function, int argument,
+			     Dwarf_Die *ret, struct err *err)
 {
 	AUTO(strv_deinit) struct strv names = { 0 };
 	struct signature_search search = {
 		.types = types, .wanted = function, .argument = argument, .names = &names
 	};
-	Dwarf_Die object;
 	int tag, r = types_need_dwarf(types, err);
 
 	if (r < 0)
@@ -609,7 +608,7 @@ int types_field_of_function(struct types *types, const char *function, int argum
 	tag = dwarf_tag(&search.type);
 	if ((tag != DW_TAG_pointer_type && tag != DW_TAG_reference_type &&
 	     tag != DW_TAG_rvalue_reference_type) ||
-	    !types_type_of(&search.type, &object)) {
+	    !types_type_of(&search.type, ret)) {
 		AUTO(strbuf_deinit) struct strbuf text = { 0 };
 
 		types_add_text(&search.type, &text);
@@ -618,5 +617,14 @@ int types_field_of_function(struct types *types, const char *function, int argum
 			      strbuf_str(&text));
 		return err_remedy(err, "give the place as +OFFSET:LEN");
 	}
-	return types_field_of_die(types, &object, path, ret, err);
+	return 0;
+}
+
+int types_field_of_function(struct types *types, const char *function, int argument,
+			    const char *path, struct type_field *ret, struct err *err)
+{
+	Dwarf_Die object;
+	int r = types_object_of_function(types, function, argument, &object, err);
+
+	return r < 0 ? r : types_field_of_die(types, &object, path, ret, err);
 }

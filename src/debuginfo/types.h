@@ -7,6 +7,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "model/layout.h"
 
 /*
  * What the debug information of one program or library says about its source: fields of types,
@@ -61,6 +62,11 @@ struct type_place {
  * is no field (type_at.c). The result is the caller's to free. */
 int types_field_at(struct types *types, const struct type_place *place, char **ret,
 		   struct err *err);
+
+/* All of its fields by name: those of structs in it with what they are in, arrays and unions as
+ * one. -ENODATA when it is no struct or class. */
+int types_layout_of_function(struct types *types, const char *function, int argument,
+			     struct block_layout *ret, struct err *err);
 
 /* ---- globals ---- */
 

@@ -4,8 +4,6 @@
 #include "hunt/bench.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +14,18 @@
 #define STRANGERS 3u   /* in a row, until they are taken for the same failure */
 #define QUIET_LOOK 40u /* trials without a crash, until guards are asked */
 
-void bench_say(struct bench *bench, const char *fmt, ...)
+void bench_say(struct bench *bench, const struct said *said)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	va_list args;
+	if (bench->request->say)
+		bench->request->say(bench->request->say_ctx, said);
+}
 
-	if (!bench->request->say)
-		return;
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
-	bench->request->say(bench->request->say_ctx, strbuf_str(&sb));
+void bench_say_values(struct bench *bench, const char *id, struct said_value *values)
+{
+	AUTO(said_deinit) struct said said = { 0 };
+
+	said_make(&said, id, values);
+	bench_say(bench, &said);
 }
 
 /* ---- trials ---- */
@@ -250,9 +249,7 @@ static void note_stranger(struct bench *bench, const struct shown *shown)
 	if (bench->round.failed > 0 || start->strangers < STRANGERS)
 		return;
 	start->moved = true;
-	bench_say(bench,
-		  "while it is watched it fails in another way, not met before: that is taken "
-		  "for the same failure");
+	BENCH_SAY(bench, "chase:moved");
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -478,29 +475,26 @@ int bench_open(struct bench *bench, struct case_store *cs, const struct chase_re
 }
 
 /* How it ended, where nothing has said so. */
-static char *outcome(const struct bench *bench)
+static void tell_outcome(struct bench *bench)
 {
 	const struct start *start = &bench->start;
 
 	if (start->found && !bench->told && !bench_worth_watching(bench) && bench->filled == 0)
-		return mem_strdup(start->first->no_backtrack ? start->first->no_backtrack
-							     : "nothing to follow");
-	if (bench->filled > 0)
-		return mem_printf("guards around blocks showed no damage, and %" PRIu64
-				  " trials no sign that it goes with what stands in freed or new "
-				  "blocks",
-				  bench->filled);
-	return mem_strdup(start->found		   ? "it ended before anything was caught"
-			  : bench->ret->others > 0 ? "it failed in other ways only"
-			  : start->looks > 0 ? "it did not crash, and guards around blocks showed "
-					       "no damage"
-					     : "it did not crash");
+		SAY(&bench->ret->outcome, "outcome:no-way-back",
+		    said_text(start->first->no_backtrack));
+	else if (bench->filled > 0)
+		SAY(&bench->ret->outcome, "outcome:filled", said_number(bench->filled));
+	else
+		SAY(&bench->ret->outcome, start->found		   ? "outcome:ended"
+					  : bench->ret->others > 0 ? "outcome:others"
+					  : start->looks > 0	   ? "outcome:no-damage"
+								   : "outcome:no-crash");
 }
 
 void bench_close(struct bench *bench)
 {
-	if (!bench->ret->outcome)
-		bench->ret->outcome = outcome(bench);
+	if (!said_anything(&bench->ret->outcome))
+		tell_outcome(bench);
 	bench->ret->found = bench->start.found;
 	bench->ret->interrupted = bench->runner.interrupted;
 	homes_forget(bench);

@@ -82,7 +82,7 @@ struct release {
 	uint64_t caught;       /* failing trials in which the last reference was seen to go */
 	struct stack born;     /* where it was made */
 	struct stack last;     /* where that reference went */
-	char *account;	       /* its count over its life, in words */
+	struct said account;   /* its count over its life */
 	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
 	struct watchset held;  /* the one global that pointed to it at the crash, if it was one */
 	struct stack stored;   /* who put the pointer there */
@@ -202,7 +202,12 @@ struct bench {
 };
 
 /* bench.c */
-void bench_say(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void bench_say(struct bench *bench, const struct said *said);
+void bench_say_values(struct bench *bench, const char *id, struct said_value *values);
+#define BENCH_SAY(bench, id, ...)   \
+	bench_say_values(bench, id, \
+			 (struct said_value[]){ { 0 }, ##__VA_ARGS__, { .kind = SAID_KINDS } })
+
 int bench_begin_plan(struct bench *bench, struct err *err);
 int bench_plan(struct bench *bench, struct err *err); /* of bench->watchset */
 bool bench_hidden(const struct bench *bench);	      /* by the watch: bench->round.quiet_max */
@@ -244,7 +249,7 @@ void bench_close(struct bench *bench);
 int round_run(struct bench *bench, const struct round_ops *ops, struct err *err);
 
 /* The rounds, beside their experiments. */
-extern const struct round_ops look_round, homes_round, fill_freed_round;
+extern const struct round_ops look_round, homes_round, shut_round;
 
 /* look.c: the trial in bench->round.reading died of what is chased. */
 void look_read(struct bench *bench);
@@ -306,8 +311,14 @@ void guards_count(struct bench *bench, const struct heap_report *report);
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
 int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
-/* Is there time for it? Else what would take it is told, and how (`command`, or NULL). */
-bool random_fill_worth(struct bench *bench, const char *what, const char *command);
+/* Is there time for it? Else what it would take is told. */
+bool random_fill_worth(struct bench *bench, bool fresh);
+
+/* shut.c: freed blocks of these contexts are shut: who touches one is seen in bench->guards.seen.
+ * The watchset is used for it. */
+void shut_begin(struct bench *bench);
+void shut_add(struct bench *bench, const char *context);
+int shut_run(struct bench *bench, bool *ret_told, struct err *err);
 
 /* fill_freed.c: a wrong value and no damage, with or without a crash. */
 bool fill_applies(const struct bench *bench);

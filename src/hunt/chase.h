@@ -68,8 +68,8 @@ struct chase_request {
 	bool fresh; /* forget earlier trials of the same chase */
 	progress_fn progress;
 	void *progress_ctx;
-	/* What is being done and why, a line each. May be NULL. */
-	void (*say)(void *ctx, const char *line);
+	/* What is being done and why. May be NULL. */
+	void (*say)(void *ctx, const struct said *said);
 	void *say_ctx;
 };
 
@@ -81,7 +81,7 @@ struct chase_result {
 	unsigned int hops;
 	bool found; /* it failed as it should, and was recorded */
 	bool interrupted;
-	char *outcome; /* how it ended, a sentence */
+	struct said outcome; /* how it ended */
 };
 
 int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,

@@ -5,45 +5,28 @@
 #include "hunt/inquiry.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "judge/judge.h"
 
-static int vdecide(struct inquiry *inq, const char *stage, const char *fmt, va_list args)
+int decide(struct inquiry *inq, const char *stage, const struct said *said)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	const struct hunt_show *show = inq->request ? &inq->request->show : NULL;
 
-	strbuf_vaddf(&sb, fmt, args);
 	if (!inq->request) {
-		bench_say(inq->bench, "%s", strbuf_str(&sb));
+		bench_say(inq->bench, said);
 		return 0;
 	}
 	if (show->say)
-		show->say(show->ctx, stage, strbuf_str(&sb));
-	return case_add_decision(inq->cs, stage, strbuf_str(&sb), inq->err);
+		show->say(show->ctx, stage, said);
+	return case_add_decision(inq->cs, stage, said, inq->err);
 }
 
-int decide(struct inquiry *inq, const char *fmt, ...)
+int decide_values(struct inquiry *inq, const char *stage, const char *id, struct said_value *values)
 {
-	va_list args;
-	int r;
+	AUTO(said_deinit) struct said said = { 0 };
 
-	va_start(args, fmt);
-	r = vdecide(inq, inq->asking, fmt, args);
-	va_end(args);
-	return r;
-}
-
-int decide_in(struct inquiry *inq, const char *stage, const char *fmt, ...)
-{
-	va_list args;
-	int r;
-
-	va_start(args, fmt);
-	r = vdecide(inq, stage, fmt, args);
-	va_end(args);
-	return r;
+	said_make(&said, id, values);
+	return decide(inq, stage, &said);
 }
 
 static const struct evidence_list *evidence_of(const struct inquiry *inq)
@@ -62,56 +45,53 @@ static void count(const struct inquiry *inq, uint64_t *trials, uint64_t *failed)
 	}
 }
 
+/* What the evidence says by now; none where it says nothing. */
+static struct said_value so_far(const struct verdict *verdict)
+{
+	return verdict->class != VERDICT_NOT_CAUGHT ? said_class(verdict->class) : said_none();
+}
+
 int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
 		struct choice *ret)
 {
-	AUTO(strbuf_deinit) struct strbuf why = { 0 };
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
-	size_t others, open, untested;
+	struct choice_record choice = { .question = (char *)questions[ops->question].name,
+					.experiment = (char *)ops->name,
+					.expected_trials = price->trials,
+					.expected_failures = price->failures,
+					.expected_s = price->seconds };
+	size_t others;
+	int r;
 
 	*ret = (struct choice){ .since_s = series_now_s(),
 				.evidence = evidence_of(inq)->list.count };
 	count(inq, &ret->ran, &ret->failed);
 	judge_evidence(evidence_of(inq), &verdict);
-	open = verdict_count(&verdict, LEDGER_OPEN, &others);
-	untested = verdict_count(&verdict, LEDGER_UNTESTED, &others);
-	strbuf_addf(&why, "%zu explanations are not tested, %zu open; chance of an answer %.0f %%",
-		    untested, open, ops->chance * 100);
-	if (verdict.class != VERDICT_NOT_CAUGHT)
-		strbuf_addf(&why, "; so far %s%s", verdict.firm ? "" : "probably ",
-			    verdict_class_words(verdict.class));
-	return case_add_choice(
-		inq->cs,
-		&(struct choice_record){ .question = (char *)questions[ops->question].name,
-					 .experiment = (char *)ops->name,
-					 .why = (char *)strbuf_str(&why),
-					 .expected_trials = price->trials,
-					 .expected_failures = price->failures,
-					 .expected_s = price->seconds },
-		&ret->id, inq->err);
+	SAY(&choice.why, "choice:why",
+	    said_number(verdict_count(&verdict, LEDGER_UNTESTED, &others)),
+	    said_number(verdict_count(&verdict, LEDGER_OPEN, &others)),
+	    said_real(ops->chance * 100), said_flag(!verdict.firm), so_far(&verdict));
+	r = case_add_choice(inq->cs, &choice, &ret->id, inq->err);
+	said_deinit(&choice.why);
+	return r;
 }
 
-int choice_end(struct inquiry *inq, const struct experiment_ops *ops, const struct choice *choice)
+int choice_end(struct inquiry *inq, const struct choice *choice)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
-	AUTO(strbuf_deinit) struct strbuf brought = { 0 };
-	size_t pieces = evidence_of(inq)->list.count;
-	uint64_t ran, failed;
+	struct choice_record ended = { .seconds = series_now_s() - choice->since_s };
+	int r;
 
-	count(inq, &ran, &failed);
+	count(inq, &ended.trials, &ended.failures);
+	ended.trials -= choice->ran;
+	ended.failures -= choice->failed;
 	judge_evidence(evidence_of(inq), &verdict);
-	if (pieces > choice->evidence)
-		strbuf_addf(&brought, "%zu piece%s of evidence", pieces - choice->evidence,
-			    pieces - choice->evidence == 1 ? "" : "s");
-	else
-		strbuf_adds(&brought, "no evidence");
-	if (verdict.class != VERDICT_NOT_CAUGHT)
-		strbuf_addf(&brought, "; %s%s", verdict.firm ? "" : "probably ",
-			    verdict_class_words(verdict.class));
-	return case_end_choice(inq->cs, choice->id,
-			       &(struct choice_record){ .trials = ran - choice->ran,
-							.failures = failed - choice->failed,
-							.seconds = series_now_s() - choice->since_s,
-							.brought = (char *)strbuf_str(&brought) },
-			       inq->err);
+	SAY(&ended.brought, "choice:brought",
+	    said_number(evidence_of(inq)->list.count > choice->evidence
+				? evidence_of(inq)->list.count - choice->evidence
+				: 0),
+	    said_flag(!verdict.firm), so_far(&verdict));
+	r = case_end_choice(inq->cs, choice->id, &ended, inq->err);
+	said_deinit(&ended.brought);
+	return r;
 }

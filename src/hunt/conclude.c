@@ -7,7 +7,6 @@
 #include "hunt/inquiry.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "judge/judge.h"
@@ -78,13 +77,9 @@ static int write_sentinel(struct inquiry *inq, const char *dir, struct err *err)
 		r = sentinel_remember(inq->cs, dir, &source, err);
 	if (r < 0)
 		return r;
-	return decide(
-		inq,
-		"a sentinel is in %s: the failure came in %" PRIu64 " of %" PRIu64 " trials%s%s",
-		dir, source.failed, source.trials,
-		made.sentinel.tests.count > 0 ? " of the shorter list" : "",
-		made.sentinel.trial.chaos != 0 ? ", disturbed (--chaos), as the sentinel runs it"
-					       : "");
+	return DECIDE(inq, "sentinel:made", said_text(dir), said_number(source.failed),
+		      said_number(source.trials), said_flag(made.sentinel.tests.count > 0),
+		      said_flag(made.sentinel.trial.chaos != 0));
 }
 
 static int make_sentinel(struct inquiry *inq)
@@ -96,7 +91,7 @@ static int make_sentinel(struct inquiry *inq)
 	if (!inq->known.target || inq->ret->interrupted)
 		return 0;
 	if (write_sentinel(inq, dir, &why) < 0)
-		return decide(inq, "no sentinel: %s", why.message);
+		return DECIDE(inq, "sentinel:none", said_text(why.message));
 	return 0;
 }
 
@@ -118,14 +113,13 @@ int conclude(struct inquiry *inq, int r)
 	judge_evidence(&inq->evidence, &verdict);
 	inq->ret->failed |= inq->known.damaged && verdict.class != VERDICT_NOT_CAUGHT &&
 			    verdict.class != VERDICT_LEAK_GROWTH;
-	r = decide(inq, "%s%s [%s]",
-		   !inq->known.target || verdict.firm || verdict.class == VERDICT_NOT_CAUGHT
-			   ? ""
-			   : "probably ",
+	r = DECIDE(inq, "concluded",
+		   said_flag(inq->known.target && !verdict.firm &&
+			     verdict.class != VERDICT_NOT_CAUGHT),
 		   !inq->known.target && verdict.class == VERDICT_NOT_CAUGHT
-			   ? "nothing failed and nobody is accused"
-			   : verdict_class_words(verdict.class),
-		   verdict_class_name(verdict.class));
+			   ? said_word("class:nothing-failed")
+			   : said_class(verdict.class),
+		   said_text(verdict_class_name(verdict.class)));
 	if (r == 0)
 		r = case_add_verdict(inq->cs, &verdict, inq->err);
 	verdict_deinit(&verdict);

@@ -2,8 +2,8 @@
 
 #include <stdbool.h>
 
-#include "base/strbuf.h"
 #include "model/experiment.h"
+#include "model/said.h"
 
 /*
  * A way to learn something by running trials. One file and one row each (experiments/table.c);
@@ -45,7 +45,7 @@ struct experiment_ops {
 	bool repeats; /* as long as it applies; else once for each time that its question is asked
 		       */
 	/* Is there something to look at? If not, and somebody might wonder: `why`. */
-	bool (*applies)(struct inquiry *inq, struct strbuf *why);
+	bool (*applies)(struct inquiry *inq, struct said *why);
 	/* NULL: it runs no trial. */
 	void (*price)(const struct inquiry *inq, struct price *ret);
 	/* Runs trials until it is enough; what they show becomes evidence. Lines of its own about

@@ -27,10 +27,10 @@ struct hunt_look {
 
 /* What the user is shown while it runs. Any of these may be NULL. */
 struct hunt_show {
-	/* A question is asked: the `number`-th of `count`. */
+	/* A question is asked: the `number`-th of `count`; `title` is the id of its words. */
 	void (*begin)(void *ctx, unsigned int number, unsigned int count, const char *title);
 	/* Something was decided. */
-	void (*say)(void *ctx, const char *stage, const char *line);
+	void (*say)(void *ctx, const char *stage, const struct said *said);
 	/* A verdict will probably take so many more trials, of which so many fail, and seconds. */
 	void (*expect)(void *ctx, double trials, double failures, double seconds);
 	progress_fn progress;

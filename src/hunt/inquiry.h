@@ -11,7 +11,7 @@
  * An inquiry: what a hunt or a chase has found out so far, and how it runs its trials. Private to
  * hunt/.
  *
- *	hunt.c, chase.c     the two commands: where an inquiry begins
+ *	inquiry.c           the two commands: where an inquiry begins
  *	strategist.c        which experiment is next
  *	questions.c         what is asked, and what a question needs before and after
  *	budget.c            what there is to spend
@@ -105,10 +105,10 @@ void price_of_trials(const struct inquiry *inq, double trials, double slower, st
 /* questions.c */
 struct question_ops {
 	const char *name;  /* in the case: "rate" */
-	const char *title; /* for people: "Does it fail?" */
+	const char *title; /* id of its words */
 	double share;	   /* of the budget, the most that it may take */
 	/* Before the first of its experiments; false: the question does not arise. NULL: none. */
-	bool (*begin)(struct inquiry *inq, struct strbuf *why, int *ret_r);
+	bool (*begin)(struct inquiry *inq, struct said *why, int *ret_r);
 	/* Before each choice: what was seen so far becomes evidence. NULL: nothing to do. */
 	void (*between)(struct inquiry *inq);
 	/* Afterwards, whatever came of it (`r`); returns what did. NULL: nothing to do. */
@@ -131,14 +131,16 @@ struct choice {
 };
 int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
 		struct choice *ret);
-int choice_end(struct inquiry *inq, const struct experiment_ops *ops, const struct choice *choice);
+int choice_end(struct inquiry *inq, const struct choice *choice);
 
-/* Stores a line about the question that is asked, and shows it. */
-int decide(struct inquiry *inq, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* The same about another question. */
-int decide_in(struct inquiry *inq, const char *stage, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
+int decide(struct inquiry *inq, const char *stage, const struct said *said);
+int decide_values(struct inquiry *inq, const char *stage, const char *id,
+		  struct said_value *values);
+#define DECIDE(inq, id, ...) DECIDE_IN(inq, (inq)->asking, id, ##__VA_ARGS__)
+#define DECIDE_IN(inq, stage, id, ...) \
+	decide_values(inq, stage, id,  \
+		      (struct said_value[]){ { 0 }, ##__VA_ARGS__, { .kind = SAID_KINDS } })
 
 double hunt_seconds_left(const struct inquiry *inq); /* of the whole budget; 1e9 without one */
 bool hunt_over(const struct inquiry *inq);
@@ -168,6 +170,8 @@ double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots
 /* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
  * what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
+/* What never failed before has in a comparison: what was seen there is what is known of it. */
+int rate_take(struct inquiry *inq, struct series_id series);
 
 #define ARMS_MAX 4u
 
@@ -205,7 +209,9 @@ void settings_adopt(struct inquiry *inq, const char *name, const char *line);
 /* Fisher's two-sided p for two rates. */
 double attempt_p(const struct rate *a, const struct rate *b);
 
-/* experiments/ids.c: a line about how often it failed with an observer and without. */
+/* experiments/ids.c: a line about how often it failed with an observer (id of its words) and
+ * without.
+ */
 int observers_tell_effect(struct inquiry *inq, const char *observer, const struct rate *without,
 			  const struct rate *with);
 /* The chase's own trials under ids have not failed: are they what hides it? Then what is left. */
@@ -230,7 +236,7 @@ int fences_look(struct inquiry *inq);
 bool fences_first(const struct inquiry *inq);
 
 /* who.c: before, while and after it is asked. */
-bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r);
+bool who_begin(struct inquiry *inq, struct said *why, int *ret_r);
 void who_between(struct inquiry *inq);
 int who_end(struct inquiry *inq, int r);
 

@@ -14,21 +14,22 @@
 #define SHARE_WHOLE 0.5
 
 const struct question_ops questions[QUESTIONS] = {
-	[QUESTION_FAILS] = { .name = "rate", .title = "Does it fail?", .share = 0.3 },
-	[QUESTION_SETTINGS] = { .name = "causes", .title = "What makes it fail?", .share = 0.15 },
-	[QUESTION_OBSERVER] = { .name = "observers",
-				.title = "Which observer does it stand?",
-				.share = 0.1 },
-	[QUESTION_HIT] = { .name = "hit", .title = "What was hit?", .share = 1 },
+	[QUESTION_FAILS] = { .name = "rate", .title = "question:fails", .share = 0.3 },
+	[QUESTION_SETTINGS] = { .name = "causes", .title = "question:settings", .share = 0.15 },
+	[QUESTION_OBSERVER] = { .name = "observers", .title = "question:observer", .share = 0.1 },
+	[QUESTION_HIT] = { .name = "hit", .title = "question:hit", .share = 1 },
 	[QUESTION_WHO] = { .name = "chase",
-			   .title = "Who did it?",
+			   .title = "question:who",
 			   .share = 1,
 			   .begin = who_begin,
 			   .between = who_between,
 			   .end = who_end },
-	[QUESTION_FEWER] = { .name = "minimize", .title = "How little of it?", .share = 0.4 },
-	[QUESTION_MACHINE] = { .name = "machine", .title = "Is it the machine?", .share = 0.1 },
-	[QUESTION_VERDICT] = { .name = "verdict", .title = "Verdict", .share = 1, .end = conclude },
+	[QUESTION_FEWER] = { .name = "minimize", .title = "question:fewer", .share = 0.4 },
+	[QUESTION_MACHINE] = { .name = "machine", .title = "question:machine", .share = 0.1 },
+	[QUESTION_VERDICT] = { .name = "verdict",
+			       .title = "question:verdict",
+			       .share = 1,
+			       .end = conclude },
 };
 
 void question_show(struct inquiry *inq, enum question question)
@@ -52,15 +53,15 @@ static double share_of(const struct inquiry *inq, enum question question)
 static int ask(struct inquiry *inq, enum question question)
 {
 	const struct question_ops *ops = &questions[question];
-	AUTO(strbuf_deinit) struct strbuf why = { 0 };
+	AUTO(said_deinit) struct said why = { 0 };
 	int r = 0;
 
 	inq->strategy.question = question;
 	inq->strategy.begun = false;
 	hunt_allow(inq, share_of(inq, question));
 	if (ops->begin && !ops->begin(inq, &why, &r)) {
-		if (r == 0 && why.len > 0)
-			r = decide(inq, "left out: %s", strbuf_str(&why));
+		if (r == 0 && said_anything(&why))
+			r = DECIDE(inq, "left-out", said_part(&why));
 		return r;
 	}
 	if (r == 0 && (question == QUESTION_WHO || question == QUESTION_VERDICT)) {
@@ -107,7 +108,7 @@ int questions_ask(struct inquiry *inq)
 		inq->ret->interrupted |= !last && runner_stop_pending();
 		if (!last && hunt_over(inq)) {
 			if (!inq->ret->interrupted && !inq->ret->spent)
-				r = decide(inq, "not begun, nor what follows: the budget is spent");
+				r = DECIDE(inq, "budget:spent");
 			inq->ret->spent |= !inq->ret->interrupted;
 			continue;
 		}

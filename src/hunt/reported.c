@@ -56,7 +56,6 @@ int reported_look(struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	inq->known.reported = verdict.firm;
 	first = inq->evidence.list.items[inq->evidence.list.count - 1].reported;
-	return decide(inq, "the program itself reports it in %u failing trial%s: %s, %s",
-		      gathering.count, gathering.count == 1 ? "" : "s",
-		      first->tool ? first->tool : "a tool", first->what ? first->what : "");
+	return DECIDE(inq, "rate:reported", said_number(gathering.count), said_text(first->tool),
+		      said_text(first->what));
 }

@@ -7,7 +7,6 @@
  */
 #include "hunt/bench.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define POSITION_BITS 24 /* trials of a stage */
@@ -95,9 +94,6 @@ int round_run(struct bench *bench, const struct round_ops *ops, struct err *err)
 	bench->round.missed = 0;
 	r = resume(bench, ops, &enough, err);
 	if (r == 0 && bench->spent.replayed > before)
-		bench_say(bench, "%" PRIu64 " trial%s of it %s in the case already",
-			  bench->spent.replayed - before,
-			  bench->spent.replayed - before == 1 ? "" : "s",
-			  bench->spent.replayed - before == 1 ? "is" : "are");
+		BENCH_SAY(bench, "chase:stored", said_number(bench->spent.replayed - before));
 	return r == 0 && !enough ? runner_run(&bench->runner, err) : r;
 }

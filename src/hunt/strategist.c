@@ -50,15 +50,14 @@ void price_of_failures(const struct inquiry *inq, double failures, double slower
 
 /* It would take more of the budget than its answer is worth. */
 static bool too_dear(const struct inquiry *inq, const struct experiment_ops *ops,
-		     const struct price *price, struct strbuf *why)
+		     const struct price *price, struct said *why)
 {
 	double budget_s = inq->request ? inq->request->budget_s : 0;
 	double share = ops->share > 0 ? ops->share : 1;
 
 	if (budget_s <= 0 || share >= 1 || price->seconds <= share * budget_s)
 		return false;
-	strbuf_addf(why, "%s would take about %.0f s, of %.0f s in all", ops->name, price->seconds,
-		    budget_s);
+	SAY(why, "why:price", said_text(ops->name), said_real(price->seconds), said_real(budget_s));
 	return true;
 }
 
@@ -76,12 +75,12 @@ static bool is_wanted(const struct inquiry *inq, size_t i, const struct verdict 
 }
 
 /* Why something was left out is said once. */
-static int tell_left_out(struct inquiry *inq, size_t i, const struct strbuf *why)
+static int tell_left_out(struct inquiry *inq, size_t i, struct said *why)
 {
-	if (why->len == 0 || inq->strategy.told & 1ull << i)
+	if (!said_anything(why) || inq->strategy.told & 1ull << i)
 		return 0;
 	inq->strategy.told |= 1ull << i;
-	return decide(inq, "left out: %s", strbuf_str(why));
+	return DECIDE(inq, "left-out", said_part(why));
 }
 
 struct candidate {
@@ -89,6 +88,7 @@ struct candidate {
 	size_t place;
 	struct price price;
 	double worth; /* chance of an answer per second */
+	bool known;   /* the verdict is firm: it only tells more about the same */
 };
 
 static int choose(struct inquiry *inq, enum question question, struct candidate *ret)
@@ -100,7 +100,7 @@ static int choose(struct inquiry *inq, enum question question, struct candidate 
 	judge_evidence(inq->bench ? &inq->bench->ret->evidence : &inq->evidence, &verdict);
 	for (size_t i = 0; i < experiment_count && r == 0; i++) {
 		const struct experiment_ops *ops = experiments[i];
-		AUTO(strbuf_deinit) struct strbuf why = { 0 };
+		AUTO(said_deinit) struct said why = { 0 };
 		struct price price = { 0 };
 		double worth;
 
@@ -119,33 +119,33 @@ static int choose(struct inquiry *inq, enum question question, struct candidate 
 		worth = ops->chance /
 			(price.seconds > SECONDS_LEAST ? price.seconds : SECONDS_LEAST);
 		if (!ret->ops || worth > ret->worth)
-			*ret = (struct candidate){ ops, i, price, worth };
+			*ret = (struct candidate){ ops, i, price, worth, verdict.firm };
 	}
 	return r;
 }
 
-/* The chance that each of the experiments answers is known, and what they take: on average, so
- * many more of the same price. Before the first failure nothing can be said. */
+/* What it is expected to take until it is known who did it: what is run now, and, if that does not
+ * tell, a watch after it. Before the first failure nothing can be said. */
 static void tell_outlook(const struct inquiry *inq, const struct candidate *best)
 {
 	const struct hunt_show *show = inq->request ? &inq->request->show : NULL;
 	double again = AGAIN;
-	struct price watch;
+	struct price watch, now = { 0 };
 
 	if (!show || !show->expect || !inq->known.target)
 		return;
-	if (best->ops->question > QUESTION_WHO) {
+	if (best->ops->question > QUESTION_WHO || best->known) {
 		show->expect(show->ctx, 0, 0, 0);
 		return;
 	}
 	/* Who did it takes two failing trials at least, whatever comes before. */
 	price_of_failures(inq, PROOFS, 1.5, &watch);
 	if (best->ops->question == QUESTION_WHO && best->price.trials > 0) {
-		watch = best->price;
-		again = 1 / best->ops->chance;
+		now = best->price;
+		again = 1 - best->ops->chance;
 	}
-	show->expect(show->ctx, watch.trials * again, watch.failures * again,
-		     watch.seconds * again);
+	show->expect(show->ctx, now.trials + watch.trials * again,
+		     now.failures + watch.failures * again, now.seconds + watch.seconds * again);
 }
 
 static int run(struct inquiry *inq, const struct candidate *best)
@@ -156,7 +156,7 @@ static int run(struct inquiry *inq, const struct candidate *best)
 	if (r == 0)
 		r = best->ops->run(inq);
 	inq->strategy.done |= 1ull << best->place;
-	return r == 0 ? choice_end(inq, best->ops, &choice) : r;
+	return r == 0 ? choice_end(inq, &choice) : r;
 }
 
 int strategist_ask(struct inquiry *inq, enum question question)

@@ -30,32 +30,44 @@ static const struct evidence *damaged_bytes(const struct inquiry *inq)
 	return NULL;
 }
 
+/* What stood in a freed block came out, in the output or in a register: somebody reads such blocks.
+ */
+static bool read_by_somebody(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (evidence_by_somebody(e))
+			return true;
+	return false;
+}
+
 /* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */
 static bool may_read_freed(const struct inquiry *inq)
 {
+	if (read_by_somebody(inq))
+		return !damaged_bytes(inq);
 	if (inq->known.fails_guarded)
 		return !inq->known.damaged;
 	return inq->known.target && !hunt_crashes(inq) && !inq->known.damaged && inq->known.guarded;
 }
 
-static bool worth(struct inquiry *inq, struct strbuf *why)
+static bool worth(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.damaged)
-		return damaged_bytes(inq) != NULL;
+		return damaged_bytes(inq) || read_by_somebody(inq);
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {
-		strbuf_adds(why, "nothing can be put into this program, so nobody can be caught");
+		SAY(why, "why:no-agent-who");
 		return false;
 	}
 	return true;
 }
 
-static void says(void *ctx, const char *line)
+static void says(void *ctx, const struct said *said)
 {
 	struct inquiry *inq = ctx;
 
-	(void)decide(inq, "%s", line);
+	(void)decide(inq, inq->asking, said);
 }
 
 /* The observers that matter most show their effect only here, where they are used. */
@@ -67,11 +79,11 @@ static int tell_rates(struct inquiry *inq, const struct chase_result *result)
 		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
 	struct rate guarded =
 		rate_wilson(result->guarded_trials, result->guarded_failed, RATE_CONFIDENCE);
-	int r = observers_tell_effect(inq, inq->known.without_ids ? "watch without ids" : "watch",
-				      without, &watched);
+	int r = observers_tell_effect(
+		inq, inq->known.without_ids ? "with:watch-only" : "with:watch", without, &watched);
 
 	return r == 0 ? observers_tell_effect(
-				inq, "heap",
+				inq, "with:guards",
 				inq->known.close_rate.trials > 0 ? without : hunt_rate_of_all(inq),
 				&guarded)
 		      : r;
@@ -151,7 +163,7 @@ static void chase_member(void *ctx, const struct signature *signature)
 	signature_deinit(&who->member);
 	signature_copy(&who->member, signature);
 	who->match.signature = who->member;
-	bench_say(&who->bench, "chased: %s", who->member.summary);
+	BENCH_SAY(&who->bench, "chase:member", said_text(who->member.summary));
 }
 
 static int gather_stored(struct inquiry *inq)
@@ -273,7 +285,7 @@ static void release(struct inquiry *inq)
 	inq->who = NULL;
 }
 
-bool who_begin(struct inquiry *inq, struct strbuf *why, int *ret_r)
+bool who_begin(struct inquiry *inq, struct said *why, int *ret_r)
 {
 	if (!worth(inq, why))
 		return false;
@@ -296,12 +308,12 @@ static int tell(struct inquiry *inq, int r)
 		struct err why = *inq->err;
 
 		*inq->err = (struct err){ 0 };
-		return decide(inq, "who damaged it cannot be told: %s", why.message);
+		return DECIDE(inq, "chase:failed", said_text(why.message));
 	}
 	if (r == 0)
 		r = tell_rates(inq, result);
 	if (r == 0 && !result->interrupted)
-		r = decide(inq, "%s", result->outcome);
+		r = decide(inq, inq->asking, &result->outcome);
 	inq->known.chased = r == 0 && !result->interrupted;
 	return r;
 }

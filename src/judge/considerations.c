@@ -109,7 +109,7 @@ static bool free_inferred(const struct weighing *w)
 
 static void add_note(const struct weighing *w, struct said *doubt)
 {
-	said_add(doubt, said_text(w->write->note));
+	said_add(doubt, said_copied(&w->write->note));
 }
 
 static bool free_unknown(const struct weighing *w)
@@ -338,6 +338,21 @@ static bool only_by_poison(const struct weighing *w)
 	return true;
 }
 
+/* What stood in such a block came out of trials that passed, too. */
+static bool read_in_passing(const struct weighing *w)
+{
+	const struct evidence *main = w->proof->main;
+
+	if (main->kind != EVIDENCE_FREED_USE || !main->freed_use->block)
+		return false;
+	VEC_FOREACH (&w->facts->list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && !e->failing && e->freed_use->poison &&
+		    e->freed_use->block &&
+		    key_same_context(e->freed_use->block->key, main->freed_use->block->key))
+			return true;
+	return false;
+}
+
 static bool same_place(const struct stack *a, const struct stack *b)
 {
 	const struct frame *x = stack_site(a), *y = stack_site(b);
@@ -373,6 +388,12 @@ static bool let_through(const struct weighing *w)
 	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++)
 		failed |= w->facts->made[i].telling > 0;
 	return failed || w->facts->list->failed > 0;
+}
+
+/* All that tells the block is where its page is: the pointer may have come from elsewhere. */
+static bool stray_pointer(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_OVER_READ) && w->proof->main->freed_use->stray;
 }
 
 static const struct holder_seen *holder(const struct weighing *w)
@@ -458,12 +479,12 @@ static bool system_calls_unseen(const struct weighing *w)
 
 static bool instances_noted(const struct weighing *w)
 {
-	return w->proof->main->note != NULL;
+	return said_anything(&w->proof->main->note);
 }
 
 static void add_instances_noted(const struct weighing *w, struct said *doubt)
 {
-	said_add(doubt, said_text(w->proof->main->note));
+	said_add(doubt, said_copied(&w->proof->main->note));
 }
 
 static bool not_watched_between(const struct weighing *w)
@@ -733,9 +754,11 @@ const struct consideration considerations[] = {
 	{ "place-shared", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), place_not_sure, DOUBT,
 	  NULL },
 	{ "only-by-poison", CLASS(USE_AFTER_FREE), only_by_poison, DOUBT, NULL },
+	{ "read-in-passing", CLASS(USE_AFTER_FREE), read_in_passing, DOUBT, NULL },
 	{ "let-through",
 	  CLASS(OVER_READ) | CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE) | BESIDE, let_through,
 	  DOUBT, NULL },
+	{ "stray-pointer", CLASS(OVER_READ), stray_pointer, DOUBT, NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT, NULL },
 	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT, NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },

@@ -208,7 +208,8 @@ static struct said_value account_value(const struct facts *facts, const struct v
 {
 	const struct evidence *use = first_use(facts, verdict);
 
-	return said_text(use && verdict->class != VERDICT_DANGLING_HOLDER ? use->note : NULL);
+	return use && verdict->class != VERDICT_DANGLING_HOLDER ? said_copied(&use->note)
+								: said_none();
 }
 
 /* Allocation, free, bad write, failure: in the order in which they happen. */
@@ -343,4 +344,9 @@ void judge_evidence(const struct evidence_list *list, struct verdict *ret)
 	for (size_t i = 0; i < rule_count; i++)
 		proof_deinit(&proofs[i]);
 	mem_free(proofs);
+}
+
+bool judge_would_tell(const struct verdict *verdict, enum experiment_kind kind)
+{
+	return ledger_would_tell(verdict, kind);
 }

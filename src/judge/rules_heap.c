@@ -240,7 +240,7 @@ void tell_dangling(const struct facts *facts, const struct proof *proof, struct 
 	take_holder(facts, proof, ret);
 	SAY(sentence, "told:dangling", said_home(&ret->home), said_flag(to_frame(proof->main)),
 	    said_site(&ret->other), said_site(&ret->freed_by), said_site(&ret->writer),
-	    said_text(proof->main->kind == EVIDENCE_HOLDER ? proof->main->note : NULL));
+	    proof->main->kind == EVIDENCE_HOLDER ? said_copied(&proof->main->note) : said_none());
 }
 
 bool freed_block_recycled(const struct evidence *e)
@@ -263,6 +263,10 @@ static bool tells_better(const struct evidence *e, const struct evidence *than)
 		return e->kind == EVIDENCE_FREED_USE;
 	if (e->kind == EVIDENCE_FREED_USE && e->freed_use->fenced != than->freed_use->fenced)
 		return !e->freed_use->fenced;
+	/* What came out does not say who had read it. */
+	if (e->kind == EVIDENCE_FREED_USE &&
+	    (e->freed_use->user.count == 0) != (than->freed_use->user.count == 0))
+		return e->freed_use->user.count > 0;
 	return !place_shared(e) && place_shared(than);
 }
 
@@ -289,8 +293,12 @@ void tell_freed_use(const struct facts *facts, const struct proof *proof, struct
 					   ? &proof->main->crash->stack
 					   : &proof->main->freed_use->user;
 
-	SAY(sentence, "told:freed-use", said_site(user), said_number(block->size),
-	    said_site(&block->freed), said_site(&block->allocated));
+	if (user->count == 0)
+		SAY(sentence, "told:freed-read", said_number(block->size), said_site(&block->freed),
+		    said_site(&block->allocated));
+	else
+		SAY(sentence, "told:freed-use", said_site(user), said_number(block->size),
+		    said_site(&block->freed), said_site(&block->allocated));
 	take_block(ret, block, (int64_t)(block->value - block->start));
 }
 

@@ -89,7 +89,7 @@ void tell_growth(const struct facts *facts, const struct proof *proof, struct ve
 	const struct growth_seen *g = proof->main->growth;
 
 	SAY(sentence, "told:growth", said_site(&g->site), said_real(g->blocks_per_test),
-	    said_real(g->bytes_per_test), said_text(g->holder));
+	    said_real(g->bytes_per_test), said_copied(&g->holder));
 	stack_copy(&ret->writer, &g->site);
 }
 

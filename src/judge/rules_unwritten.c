@@ -181,7 +181,7 @@ void tell_conflation(const struct facts *facts, const struct proof *proof, struc
 	const struct evidence *failed = what_failed(facts, proof->main->trial);
 	struct evidence bare = *proof->main;
 
-	bare.note = NULL; /* a doubt, told as such */
+	bare.note = (struct said){ 0 }; /* a doubt, told as such */
 	SAY(sentence, "told:conflation", said_evidence(&bare));
 	if (failed) {
 		said_add(sentence, said_flag(true));

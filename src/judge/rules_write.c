@@ -170,7 +170,9 @@ static void take_write(const struct write_seen *w, struct verdict *ret)
 	home_copy(&ret->home, &w->home);
 	ret->victim = block_life_dup(w->victim);
 	ret->base = block_life_dup(store_meant_block(w));
-	if (block_is_freed(w->base))
+	/* Of a store that ran out of its block, the register may point to whoever lies there. */
+	if (block_is_freed(w->base) && ret->class != VERDICT_OVERFLOW &&
+	    ret->class != VERDICT_UNDERFLOW)
 		stack_copy(&ret->freed_by, &w->base->freed);
 	else if (block_is_freed(w->victim))
 		stack_copy(&ret->freed_by, &w->victim->freed);

@@ -245,6 +245,32 @@ static void old_texts(struct archive *a, struct said_list *list)
 		said_as_text(said_new(list), texts.items[i]);
 }
 
+#define SAID_VERSION 1
+
+void said_pack(const struct said *said, struct strbuf *sb)
+{
+	struct archive a = { .out = sb, .version = SAID_VERSION };
+	struct said s = *said; /* a walk takes what it could change */
+
+	pack_u64(sb, SAID_VERSION);
+	archive_said(&a, &s);
+}
+
+bool said_unpack(const void *bytes, size_t len, struct said *ret)
+{
+	struct archive a = { .in = { .at = bytes, .left = len } };
+	struct said said = { 0 };
+	bool whole = archive_begin(&a, SAID_VERSION) == 0;
+
+	if (whole)
+		archive_said(&a, &said);
+	whole = whole && !a.in.broken && a.in.left == 0;
+	if (whole)
+		said_move(ret, &said);
+	said_deinit(&said);
+	return whole;
+}
+
 /* ---- fields ---- */
 
 /* clang-format off */

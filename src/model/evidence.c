@@ -80,6 +80,15 @@ bool evidence_fenced(const struct evidence *evidence)
 	       evidence->freed_use->fenced;
 }
 
+bool evidence_by_somebody(const struct evidence *evidence)
+{
+	const struct freed_use *use =
+		evidence->kind == EVIDENCE_FREED_USE ? evidence->freed_use : NULL;
+
+	return use && evidence->failing && use->poison && use->user.count == 0 && use->block &&
+	       use->block->key;
+}
+
 bool evidence_to_judge(const struct evidence_list *list)
 {
 	VEC_FOREACH (&list->list, e)

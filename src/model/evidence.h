@@ -253,6 +253,7 @@ struct freed_use {
 	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
 	bool first;	   /* watched from the block's free on: nobody touched it before */
+	bool stray;	   /* far from the block, and by no register that points to it */
 };
 
 /* Somebody still points to a block that was freed. */
@@ -323,7 +324,7 @@ struct growth_seen {
 	double blocks_per_test, bytes_per_test, p;
 	uint64_t tests, rises;
 	unsigned int trials, usable; /* grew in so many of so many */
-	char *holder;		     /* who still points to them, in words; or NULL */
+	struct said holder;	     /* who still points to them */
 };
 
 /* The failure goes with what stood in new blocks of a context when they were allocated. Over many
@@ -477,7 +478,7 @@ struct evidence {
 	bool failing;
 	char signature[16]; /* of that failure; "" when it passed or nobody knows */
 	enum evidence_kind kind;
-	char *note; /* anything else worth telling, a sentence; NULL */
+	struct said note; /* anything else worth telling */
 	union {
 		struct crash *crash;
 		struct write_seen *write;
@@ -518,6 +519,9 @@ void evidence_add_experiment(struct evidence_list *list, const struct experiment
 
 /* Was it seen at a closed page, and let through? */
 bool evidence_fenced(const struct evidence *evidence);
+
+/* A freed block of a known context was read, and nothing says by whom: its poison came out. */
+bool evidence_by_somebody(const struct evidence *evidence);
 
 /* Is there anything that a verdict could rest on? */
 bool evidence_to_judge(const struct evidence_list *list);

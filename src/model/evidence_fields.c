@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 11
+#define EVIDENCE_VERSION 13
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -169,7 +169,8 @@ static const struct model_field freed_use_list[] = {
 	FIELD(BOOL, freed_use, write), FIELD(TEXT, freed_use, instruction),
 	FIELD(STACK, freed_use, user), FIELD(BOOL, freed_use, poison),
 	FIELD_SINCE(4, BOOL, freed_use, place_reused), FIELD_SINCE(6, BOOL, freed_use, fenced),
-	FIELD_SINCE(6, U64, freed_use, width), FIELD_SINCE(8, BOOL, freed_use, first), { 0 },
+	FIELD_SINCE(6, U64, freed_use, width), FIELD_SINCE(8, BOOL, freed_use, first),
+	FIELD_SINCE(13, BOOL, freed_use, stray), { 0 },
 };
 static const struct model_fields freed_use_fields = FIELDS(freed_use, freed_use_list);
 
@@ -262,7 +263,7 @@ static const struct model_field growth_list[] = {
 	FIELD(REAL, growth_seen, blocks_per_test), FIELD(REAL, growth_seen, bytes_per_test),
 	FIELD(REAL, growth_seen, p), FIELD(U64, growth_seen, tests), FIELD(U64, growth_seen, rises),
 	FIELD(UINT, growth_seen, trials), FIELD(UINT, growth_seen, usable),
-	FIELD(TEXT, growth_seen, holder), { 0 },
+	FIELD_SINCE(12, SAID, growth_seen, holder), { 0 },
 };
 static const struct model_fields growth_fields = FIELDS(growth_seen, growth_list);
 
@@ -368,7 +369,7 @@ struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool faili
 void evidence_deinit(struct evidence *evidence)
 {
 	fields_drop(parts[evidence->kind], evidence->any);
-	mem_free(evidence->note);
+	said_deinit(&evidence->note);
 	*evidence = (struct evidence){ 0 };
 }
 
@@ -386,7 +387,7 @@ void reported_copy(struct reported *to, const struct reported *from)
 static const struct model_field evidence_list[] = {
 	FIELD(U64, evidence, trial), FIELD(BOOL, evidence, failing),
 	FIELD_UPTO(CHARS, evidence, signature, sizeof(((struct evidence *)0)->signature)),
-	FIELD(TEXT, evidence, note), { 0 },
+	FIELD_SINCE(12, SAID, evidence, note), { 0 },
 };
 static const struct model_fields evidence_fields = FIELDS(evidence, evidence_list);
 /* clang-format on */

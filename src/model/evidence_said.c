@@ -165,7 +165,7 @@ static void growth(const struct growth_seen *g, struct said *ret)
 {
 	SAY(ret, "evidence:growth", said_real(g->blocks_per_test), said_real(g->bytes_per_test),
 	    said_site(&g->site), said_number(g->trials), said_number(g->usable),
-	    said_number(g->rises), said_number(g->tests), said_text(g->holder));
+	    said_number(g->rises), said_number(g->tests), said_copied(&g->holder));
 }
 
 static void race(const struct race_seen *r, struct said *ret)
@@ -297,8 +297,8 @@ void evidence_say(const struct evidence *evidence, struct said *ret)
 	struct said part = { 0 };
 
 	part_say(evidence, &part);
-	if (evidence->note)
-		SAY(ret, "noted", said_part(&part), said_text(evidence->note));
+	if (said_anything(&evidence->note))
+		SAY(ret, "noted", said_part(&part), said_copied(&evidence->note));
 	else
 		said_move(ret, &part);
 }

@@ -61,6 +61,7 @@ void investigation_deinit(struct investigation *inv)
 	verdict_deinit(&inv->verdict);
 	decision_list_deinit(&inv->decisions);
 	choice_list_deinit(&inv->choices);
+	block_layout_deinit(&inv->layout);
 	*inv = (struct investigation){ 0 };
 }
 
@@ -106,4 +107,11 @@ const char *investigation_path(const struct investigation *inv, const char *file
 const struct slot_summary *investigation_odd_slot(const struct investigation *inv)
 {
 	return inv->odd_slot < inv->slots.count ? &inv->slots.items[inv->odd_slot] : NULL;
+}
+
+const struct block_life *investigation_block(const struct investigation *inv)
+{
+	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.holder);
+
+	return e && e->kind == EVIDENCE_HOLDER ? e->holder->holder : inv->verdict.victim;
 }

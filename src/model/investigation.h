@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/layout.h"
 #include "model/minimal.h"
 #include "model/notebook.h"
 #include "model/said.h"
@@ -85,6 +86,7 @@ struct investigation {
 	struct evidence_list evidence;
 	bool judged; /* `verdict` means something */
 	struct verdict verdict;
+	struct block_layout layout; /* of investigation_block(), where somebody asked for it */
 	VEC(struct ledger_entry) own_hypotheses; /* the user's */
 	struct decision_list decisions;
 	struct choice_list choices; /* experiments that the hunt chose */
@@ -103,6 +105,9 @@ void investigation_deinit(struct investigation *inv);
 
 /* The crash that the verdict speaks of, or the one of the most frequent failure; NULL. */
 const struct crash *investigation_crash(const struct investigation *inv);
+
+/* The block that the field of the verdict is in: of a stale pointer the one that holds it; NULL. */
+const struct block_life *investigation_block(const struct investigation *inv);
 
 /* In how many of the failing trials that were watched by it the key of a block led to the victim;
  * false when none was. */

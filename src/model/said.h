@@ -92,6 +92,11 @@ bool said_same(const struct said *a, const struct said *b);
  * is said. */
 void said_plainly(const struct said *said, struct strbuf *sb);
 
+/* As bytes for the case and back (archive.c). False: damaged, or of a newer redhand; `ret` is as it
+ * was. */
+void said_pack(const struct said *said, struct strbuf *sb);
+bool said_unpack(const void *bytes, size_t len, struct said *ret);
+
 void said_as_text(struct said *ret, const char *text); /* replaces what was said; NULL: nothing */
 void said_copy(struct said *to, const struct said *from); /* `to` is not freed before */
 void said_move(struct said *to, struct said *from);	  /* `to` is; `from` says nothing then */

@@ -31,42 +31,16 @@ static const char *const class_names[VERDICT_CLASSES] = {
 	[VERDICT_OVER_RELEASE] = "over-release",
 };
 
-static const char *const class_words[VERDICT_CLASSES] = {
-	[VERDICT_NOT_CAUGHT] = "not caught yet",
-	[VERDICT_NARROW_WRITE] = "a bad value written into the field itself",
-	[VERDICT_WIDE_WRITE] = "a wide write that clips the field",
-	[VERDICT_OVERFLOW] = "a write behind the end of another block",
-	[VERDICT_UNDERFLOW] = "a write before the start of another block",
-	[VERDICT_WRITE_AFTER_FREE] = "a write through a pointer to a freed block",
-	[VERDICT_USE_AFTER_FREE] = "a freed block is used",
-	[VERDICT_DOUBLE_FREE] = "a block is freed twice",
-	[VERDICT_INVALID_FREE] = "a wrong pointer is freed",
-	[VERDICT_DANGLING_HOLDER] = "a pointer that outlived its block",
-	[VERDICT_INSTANCE_CONFLATION] = "two objects at one address, no write happened",
-	[VERDICT_STALE_CACHED_VALUE] = "a stale or torn value copied from a cache",
-	[VERDICT_RACE] = "two threads write the field at once",
-	[VERDICT_MAPPING_TRUNCATED] = "a mapped file was made shorter",
-	[VERDICT_OUTSIDE_WRITER] = "changed by nobody in the program",
-	[VERDICT_UNINITIALISED] = "a field that was never written is used",
-	[VERDICT_HOST_SUSPECTED] = "the machine itself is suspected",
-	[VERDICT_LEAK_GROWTH] = "blocks that stay, test after test",
-	[VERDICT_NOT_MEMORY] = "no sign of a memory error",
-	[VERDICT_OVER_READ] = "a read behind the end of a block, or before its start",
-	[VERDICT_NULL_POINTER] = "a NULL pointer is used",
-	[VERDICT_DIVISION_BY_ZERO] = "a division by zero",
-	[VERDICT_STACK_EXHAUSTED] = "the stack is full",
-	[VERDICT_ILLEGAL_INSTRUCTION] = "an instruction that stops the program",
-	[VERDICT_OVER_RELEASE] = "a reference is given back that was not taken",
-};
-
 const char *verdict_class_name(enum verdict_class class)
 {
 	return class < VERDICT_CLASSES ? class_names[class] : "not-caught";
 }
 
-const char *verdict_class_words(enum verdict_class class)
+struct said_value said_class(enum verdict_class class)
 {
-	return class < VERDICT_CLASSES ? class_words[class] : class_words[VERDICT_NOT_CAUGHT];
+	AUTO(mem_freep) char *id = mem_printf("class:%s", verdict_class_name(class));
+
+	return said_word(id);
 }
 
 const char *ledger_status_name(enum ledger_status status)
@@ -98,8 +72,8 @@ void choice_list_deinit(struct choice_list *list)
 	VEC_FOREACH (&list->list, choice) {
 		mem_free(choice->question);
 		mem_free(choice->experiment);
-		mem_free(choice->why);
-		mem_free(choice->brought);
+		said_deinit(&choice->why);
+		said_deinit(&choice->brought);
 	}
 	VEC_DEINIT(&list->list);
 }
@@ -108,7 +82,7 @@ void decision_list_deinit(struct decision_list *list)
 {
 	VEC_FOREACH (&list->list, decision) {
 		mem_free(decision->stage);
-		mem_free(decision->text);
+		said_deinit(&decision->said);
 	}
 	VEC_DEINIT(&list->list);
 }

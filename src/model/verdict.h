@@ -47,7 +47,7 @@ enum verdict_class {
 
 /* "narrow-write" …, as DESIGN's contract has them; "a narrow write" …, for people. */
 const char *verdict_class_name(enum verdict_class class);
-const char *verdict_class_words(enum verdict_class class);
+struct said_value said_class(enum verdict_class class); /* in words */
 
 /*
  * The ledger: every explanation, and what was done about it. Nothing is excluded that no experiment
@@ -142,7 +142,7 @@ struct decision {
 	uint64_t id;	 /* 0 until stored */
 	int64_t time_ms; /* since the epoch */
 	char *stage;	 /* "rate", "chase", … */
-	char *text;
+	struct said said;
 };
 
 struct decision_list {
@@ -156,12 +156,12 @@ void decision_list_deinit(struct decision_list *list);
 struct choice_record {
 	int64_t time_ms;	     /* since the epoch */
 	char *question, *experiment; /* "chase", "homes" */
-	char *why;
+	struct said why;
 	double expected_trials, expected_failures, expected_s;
 	bool ended;
 	uint64_t trials, failures;
 	double seconds;
-	char *brought; /* NULL until it has ended */
+	struct said brought; /* nothing until it has ended */
 };
 
 struct choice_list {

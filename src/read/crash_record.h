@@ -48,7 +48,7 @@ struct crash_record {
 	bool whole_blocks; /* set by the caller: objects of hooked allocators do not count */
 };
 
-/* Everything of one record. `ret` is zeroed before. */
+/* Everything of one record. The caller has zeroed `ret`. */
 void crash_record_open(const struct crash_place *place, struct crash_record *ret);
 void crash_record_deinit(struct crash_record *record);
 

@@ -11,8 +11,46 @@
 
 #define ACCESSES_MAX 4096 /* in one process */
 
-/* Which instruction it was, and how many bytes it touched. */
-static void tell_instruction(const struct log_fence_access *access, struct heap_finding *ret)
+#define STRAY_LEAST 64 /* bytes from the block; a vector is no wider */
+#define WORD 8u	       /* the end of a block and what malloc leaves free behind it share one */
+
+/* Does it begin inside the block and end inside the last word that belongs to the block where
+ * malloc puts it? Code that reads whole words and takes only what is its own does so on purpose.
+ * Seen only where a block ends right at its fence. */
+static bool within_last_word(const struct access *what, const struct registers *registers,
+			     const struct heap_finding *f)
+{
+	uint64_t begin, from;
+
+	if (!what->reads || what->writes || f->kind != HEAP_OVER_READ || what->width > WORD ||
+	    !memory_operand_address(&what->memory, registers, &begin))
+		return false;
+	from = begin - f->address;
+	return from < f->size && f->offset >= (int64_t)f->size && from % what->width == 0;
+}
+
+static bool points_to(int reg, const struct registers *registers, const struct heap_finding *f)
+{
+	return reg != NO_REGISTER && registers->known & 1u << reg &&
+	       registers->value[reg] - f->address <= f->size;
+}
+
+/* Whoever runs over an end is seen at the end, and an index keeps the block's own address in a
+ * register. Elsewhere it is a page's place alone that tells the block. */
+static bool strays(const struct access *what, const struct registers *registers,
+		   const struct heap_finding *f)
+{
+	int64_t behind = f->offset - (int64_t)f->size;
+
+	if (f->kind != HEAP_OVER_READ ||
+	    (behind >= 0 ? behind < STRAY_LEAST : -f->offset <= STRAY_LEAST))
+		return false;
+	return !points_to(what->memory.base, registers, f) &&
+	       !points_to(what->memory.index, registers, f);
+}
+
+/* Which instruction it was, and how many bytes it touched. False: it had a right to them. */
+static bool tell_instruction(const struct log_fence_access *access, struct heap_finding *ret)
 {
 	struct registers registers = { 0 };
 	struct fault_operands operands = { 0 };
@@ -30,14 +68,17 @@ static void tell_instruction(const struct log_fence_access *access, struct heap_
 
 		ret->length = access->length;
 		ret->instruction = name ? mem_printf("system call %s", name) : NULL;
-		return;
+		return true;
 	}
 	arch_registers_from_saved(arch_native(), access->gregs, LOG_GREGS, &registers);
 	if (operands_of_fault(access->code, len, rip, rip, &registers, &operands) &&
 	    operands.instruction[0] != '\0')
 		ret->instruction = mem_strdup(operands.instruction);
-	if (arch_access_at(&trap, rip, &what))
-		ret->length = what.width;
+	if (!arch_access_at(&trap, rip, &what))
+		return true;
+	ret->length = what.width;
+	ret->stray = strays(&what, &registers, ret);
+	return !within_last_word(&what, &registers, ret);
 }
 
 static enum heap_kind kind_of(const struct log_fence_access *access)
@@ -70,7 +111,10 @@ static void read_access(struct log_findings *r, const struct log_item *item)
 	finding.number = access.number;
 	finding.offset = access.offset;
 	damage_tell_block(r, &block, &finding);
-	tell_instruction(&access, &finding);
+	if (!tell_instruction(&access, &finding)) {
+		heap_finding_deinit(&finding);
+		return;
+	}
 	if (access.context != 0)
 		(void)event_log_context(r->log, access.context, r->of->symbols, &finding.seen_at);
 	timeline_place_record(&r->timeline, item, &finding.when);

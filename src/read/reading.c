@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "read/logs_open.h"
+#include "read/poison_found.h"
 #include "read/sanitizer_report.h"
 
 #define REPORT_MAX (2u << 20) /* of output, from its end */
@@ -221,18 +222,34 @@ const struct moments *reading_moments(struct reading *reading)
 	return &reading->moments;
 }
 
+static void find_poison(struct reading *reading, const struct damage_source *of)
+{
+	static const char *const streams[] = { "stderr", "stdout" };
+	AUTO(mem_freep) char *text = mem_alloc(REPORT_MAX);
+	const struct crash_places *places = places_of(reading);
+
+	for (size_t i = 0; i < ARRAY_SIZE(streams); i++)
+		poison_find_in_output(of, text, read_stream(reading, streams[i], text, REPORT_MAX),
+				      &reading->damage);
+	if (places->list.count > 0)
+		poison_find_in_crash(of, &places->list.items[0], &reading->damage);
+}
+
 const struct damage *reading_damage(struct reading *reading)
 {
 	static const struct trial_end unknown;
 
-	if (begin_from_logs(reading, PART_DAMAGE))
-		damage_read(&(struct damage_source){ .logs = &reading->logs,
-						     .symbols = reading->of.symbols,
-						     .trial = reading->of.trial,
-						     .moments = reading_moments(reading),
-						     .end = reading->of.end ? reading->of.end
-									    : &unknown },
-			    &reading->damage);
+	if (begin_from_logs(reading, PART_DAMAGE)) {
+		struct damage_source of = { .logs = &reading->logs,
+					    .symbols = reading->of.symbols,
+					    .trial = reading->of.trial,
+					    .moments = reading_moments(reading),
+					    .end = reading->of.end ? reading->of.end : &unknown };
+
+		damage_read(&of, &reading->damage);
+		if (poison_is_there(&of))
+			find_poison(reading, &of);
+	}
 	return &reading->damage;
 }
 

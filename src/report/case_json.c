@@ -224,12 +224,12 @@ json_t *choices_json(const struct choice_list *choices)
 		set(o, "time_ms", json_integer(c->time_ms));
 		set(o, "question", json_text(c->question));
 		set(o, "experiment", json_text(c->experiment));
-		set(o, "why", json_text(c->why));
+		set(o, "why", json_said(&c->why));
 		set(o, "expected", expected);
 		set(o, "trials", c->ended ? count(c->trials) : json_null());
 		set(o, "failures", c->ended ? count(c->failures) : json_null());
 		set(o, "seconds", c->ended ? json_real(c->seconds) : json_null());
-		set(o, "brought", c->ended ? json_text(c->brought) : json_null());
+		set(o, "brought", c->ended ? json_said(&c->brought) : json_null());
 		(void)json_array_append_new(array, o);
 	}
 	return array;
@@ -269,7 +269,8 @@ static json_t *overview_json(const struct case_overview *overview)
 
 		set(o, "time", moment(d->time_ms));
 		set(o, "stage", json_text(d->stage));
-		set(o, "text", json_text(d->text));
+		set(o, "says", json_said_ids(&d->said));
+		set(o, "text", json_said(&d->said));
 		(void)json_array_append_new(decisions, o);
 	}
 	VEC_FOREACH (&notebook->parkings, parking)

@@ -276,6 +276,13 @@ static void print_hypotheses(const struct case_overview *overview, bool verbose,
 		print_own(h, verbose, out);
 }
 
+static void print_said_lines(const struct said *said, const char *indent, FILE *out)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	print_lines(text ? text : "", indent, out);
+}
+
 /* What was decided and why, a line each. */
 static void print_decisions(const struct decision_list *decisions, bool verbose, FILE *out)
 {
@@ -298,7 +305,7 @@ static void print_decisions(const struct decision_list *decisions, bool verbose,
 			continue;
 		}
 		(void)fprintf(out, "  %-9s  ", d->stage);
-		print_lines(d->text, "             ", out);
+		print_said_lines(&d->said, "             ", out);
 	}
 }
 
@@ -317,12 +324,15 @@ static void print_choices(const struct choice_list *choices, bool verbose, FILE 
 			(void)fprintf(out, "has not ended");
 		(void)fprintf(out, " (expected: %.0f, %.0f, %.1f s)", c->expected_trials,
 			      c->expected_failures, c->expected_s);
-		if (c->brought)
-			(void)fprintf(out, ": %s", c->brought);
+		if (c->ended) {
+			AUTO(mem_freep) char *brought = words_of(&c->brought);
+
+			(void)fprintf(out, ": %s", brought ? brought : "");
+		}
 		(void)fputc('\n', out);
 		if (verbose) {
 			(void)fputs("                   ", out);
-			print_lines(c->why, "                   ", out);
+			print_said_lines(&c->why, "                   ", out);
 		}
 	}
 }
@@ -338,7 +348,7 @@ static void print_bisected(const struct decision_list *decisions, FILE *out)
 	if (!last)
 		return;
 	(void)fputs("\nBisected: ", out);
-	print_lines(last->text, "  ", out);
+	print_said_lines(&last->said, "  ", out);
 }
 
 static void print_verdict(const struct case_overview *overview, FILE *out)

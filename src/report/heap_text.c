@@ -72,8 +72,9 @@ static void print_what(const struct heap_finding *f, FILE *out)
 	case HEAP_KINDS:
 		break;
 	case HEAP_USE_AFTER_FREE:
-		(void)fprintf(out,
-			      "use after free: it died over a freed block of %" PRIu64 " byte%s",
+		(void)fprintf(out, "use after free: %s a freed block of %" PRIu64 " byte%s",
+			      f->poison && f->seen_at.count == 0 ? "somebody has read"
+								 : "it died over",
 			      f->size, plural(f->size));
 		break;
 	}
@@ -151,7 +152,9 @@ static void print_when(const struct heap_finding *f, FILE *out)
 			      : when->since_birth ? "   (the block was made after this)"
 						  : "   (it was whole here)");
 	if (when->before)
-		(void)fprintf(out, "     before  %s\n", when->before);
+		(void)fprintf(out, "     %s  %s\n",
+			      strcmp(when->check, "output") == 0 ? "in line" : "before ",
+			      when->before);
 	if (when->tests.count > 0)
 		print_tests(when, out);
 }

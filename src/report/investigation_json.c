@@ -144,7 +144,7 @@ static json_t *verdict_json(const struct investigation *inv)
 		return json_null();
 	object = json_object();
 	set(object, "class", json_text(verdict_class_name(v->class)));
-	set(object, "words", json_text(verdict_class_words(v->class)));
+	set(object, "words", json_text(words_class(v->class)));
 	set(object, "firm", json_boolean(v->firm));
 	set(object, "sentence", json_said(&v->sentence));
 	set(object, "caught", count(v->caught));
@@ -232,7 +232,8 @@ static json_t *decisions_json(const struct investigation *inv)
 
 		set(object, "time_ms", json_integer(d->time_ms));
 		set(object, "stage", json_text(d->stage));
-		set(object, "text", json_text(d->text));
+		set(object, "says", json_said_ids(&d->said));
+		set(object, "text", json_said(&d->said));
 		(void)json_array_append_new(array, object);
 	}
 	return array;

@@ -161,13 +161,13 @@ static void put_world(const struct investigation *inv, FILE *out)
 
 /* ---- summary and reproduction ---- */
 
-static const char *bisected(const struct investigation *inv)
+static const struct said *bisected(const struct investigation *inv)
 {
-	const char *last = NULL;
+	const struct said *last = NULL;
 
 	VEC_FOREACH (&inv->decisions.list, d)
 		if (strcmp(d->stage, "bisect") == 0)
-			last = d->text;
+			last = &d->said;
 	return last;
 }
 
@@ -177,7 +177,7 @@ static void put_verdict(const struct investigation *inv, FILE *out)
 
 	(void)fprintf(out, "**%s%s** (`%s`). ",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
-		      verdict_class_words(v->class), verdict_class_name(v->class));
+		      words_class(v->class), verdict_class_name(v->class));
 	md_said(&v->sentence, out);
 	(void)fprintf(out, ".\n");
 }
@@ -189,7 +189,7 @@ static void summary(const struct investigation *inv, FILE *out)
 		put_verdict(inv, out);
 	} else if (bisected(inv)) {
 		(void)fprintf(out, "A bisection has an answer: ");
-		md_text(bisected(inv), out);
+		md_said(bisected(inv), out);
 		(void)fprintf(out, ". What goes wrong in memory has not been looked for.\n");
 	} else if (inv->series.count == 0) {
 		(void)fprintf(out, "The case is empty: nothing has been run.\n");

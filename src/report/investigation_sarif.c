@@ -211,7 +211,7 @@ static json_t *rule_json(const struct investigation *inv)
 	enum verdict_class class = inv->verdict.class;
 
 	set(object, "id", json_text(verdict_class_name(class)));
-	set(object, "shortDescription", message(verdict_class_words(class)));
+	set(object, "shortDescription", message(words_class(class)));
 	set(configuration, "level", json_text("error"));
 	set(object, "defaultConfiguration", configuration);
 	return object;

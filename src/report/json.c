@@ -55,6 +55,23 @@ json_t *json_said(const struct said *said)
 	return json_text(text);
 }
 
+static void add_ids(const struct said *said, json_t *array)
+{
+	if (said->id)
+		(void)json_array_append_new(array, json_text(said->id));
+	VEC_FOREACH (&said->values, value)
+		if (value->kind == SAID_PART)
+			add_ids(value->part, array);
+}
+
+json_t *json_said_ids(const struct said *said)
+{
+	json_t *array = json_array();
+
+	add_ids(said, array);
+	return array;
+}
+
 json_t *json_said_list(const struct said_list *list)
 {
 	json_t *array = json_array();

@@ -32,6 +32,9 @@ json_t *json_strv(const struct strv *list);
 json_t *json_said(const struct said *said);
 json_t *json_said_list(const struct said_list *list);
 
+/* The ids of a statement and of its parts: what it says, whatever its words. */
+json_t *json_said_ids(const struct said *said);
+
 /* A command or variables (NULL: none), without their secrets. */
 json_t *json_command(char *const *words);
 

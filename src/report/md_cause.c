@@ -90,7 +90,7 @@ void md_key_finding(const struct investigation *inv, FILE *out)
 		md_code(v->home.field, out);
 		(void)fprintf(out, ": ");
 	}
-	(void)fprintf(out, "%s%s.\n", v->firm ? "" : "probably ", verdict_class_words(v->class));
+	(void)fprintf(out, "%s%s.\n", v->firm ? "" : "probably ", words_class(v->class));
 	put_roles(inv, out);
 }
 

@@ -26,7 +26,7 @@ void md_commits(const struct investigation *inv, FILE *out)
 		if (shown++ == 0)
 			md_heading("Related commits", out);
 		(void)fprintf(out, "- ");
-		md_text(d->text, out);
+		md_said(&d->said, out);
 		(void)fprintf(out, " (`redhand bisect`)\n");
 	}
 }
@@ -86,7 +86,7 @@ static void put_decision(const struct decision *d, FILE *out)
 	(void)fprintf(out, " **");
 	md_text(d->stage, out);
 	(void)fprintf(out, "**: ");
-	md_text(d->text, out);
+	md_said(&d->said, out);
 	(void)fputc('\n', out);
 }
 

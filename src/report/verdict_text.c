@@ -35,6 +35,16 @@ static void row(const struct verdict_screen *page, const char *label, const char
 }
 
 /* Nothing where nothing is said. */
+static void said_row(const struct verdict_screen *page, const char *label, const struct said *said,
+		     unsigned int lines)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	if (text)
+		row(page, label, text, lines);
+}
+
+/* Nothing where nothing is said. */
 static void row_said(const struct verdict_screen *page, const char *label, const struct said *said,
 		     size_t lines)
 {
@@ -174,7 +184,7 @@ static void headline(const struct verdict_screen *page)
 	screen_paint(&page->screen, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->screen.out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      never_failed(page->inv) ? "it has not failed" : verdict_class_words(v->class),
+		      never_failed(page->inv) ? "it has not failed" : words_class(v->class),
 		      verdict_class_name(v->class));
 	screen_paint(&page->screen, "\033[0m");
 	(void)fputc('\n', page->screen.out);
@@ -312,8 +322,8 @@ static void victim(const struct verdict_screen *page)
 	site_row(page, "freed", &v->freed_by);
 	if (!python_row(page, &v->freed_by))
 		callers_row(page, &v->freed_by);
-	if (told && told->note)
-		row(page, "", told->note, 5);
+	if (told)
+		said_row(page, "", &told->note, 5);
 }
 
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
@@ -374,8 +384,8 @@ static void user(const struct verdict_screen *page)
 		site_rows(page, what, &use->freed_use->user);
 	}
 	source_row(page, &use->freed_use->user);
-	if (use->note && !use->freed_use->first)
-		row(page, "", use->note, 4);
+	if (!use->freed_use->first)
+		said_row(page, "", &use->note, 4);
 }
 
 static void odds(const struct verdict_screen *page)
@@ -681,7 +691,7 @@ static void timeline(const struct verdict_screen *page)
 		return;
 	title(page, "What was done");
 	VEC_FOREACH (&page->inv->decisions.list, d)
-		row(page, d->stage, d->text, 0);
+		said_row(page, d->stage, &d->said, 0);
 }
 
 static void ledger_row(const struct verdict_screen *page, const struct ledger_entry *h)

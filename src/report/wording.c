@@ -13,7 +13,8 @@ static const struct {
 } tables[] = {
 	{ words_verdict, &words_verdict_count }, { words_doubts, &words_doubts_count },
 	{ words_ledger, &words_ledger_count },	 { words_evidence_rows, &words_evidence_count },
-	{ words_faults, &words_faults_count },	 { words_notes, &words_notes_count },
+	{ words_faults, &words_faults_count },	 { words_hunt, &words_hunt_count },
+	{ words_notes, &words_notes_count },
 };
 
 const char *words_text(const char *id)

@@ -21,9 +21,9 @@ struct sentence_row {
 };
 
 extern const struct sentence_row words_verdict[], words_doubts[], words_ledger[],
-	words_evidence_rows[], words_faults[], words_notes[];
+	words_evidence_rows[], words_faults[], words_hunt[], words_notes[];
 extern const size_t words_verdict_count, words_doubts_count, words_ledger_count,
-	words_evidence_count, words_faults_count, words_notes_count;
+	words_evidence_count, words_faults_count, words_hunt_count, words_notes_count;
 
 /* The text behind an id; NULL: there is none. */
 const char *words_text(const char *id);
@@ -45,6 +45,9 @@ void words_home(const struct home *home, struct strbuf *sb);
 
 /* "not tested". */
 const char *words_status(enum ledger_status status);
+
+/* "a freed block is used". */
+const char *words_class(enum verdict_class class);
 
 /* "guards around blocks". */
 const char *words_experiment(enum experiment_kind kind);

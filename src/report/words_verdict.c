@@ -6,6 +6,33 @@
 
 /* clang-format off */
 const struct sentence_row words_verdict[] = {
+	{ "class:not-caught", "not caught yet" },
+	{ "class:narrow-write", "a bad value written into the field itself" },
+	{ "class:wide-write", "a wide write that clips the field" },
+	{ "class:overflow", "a write behind the end of another block" },
+	{ "class:underflow", "a write before the start of another block" },
+	{ "class:write-after-free", "a write through a pointer to a freed block" },
+	{ "class:use-after-free", "a freed block is used" },
+	{ "class:double-free", "a block is freed twice" },
+	{ "class:invalid-free", "a wrong pointer is freed" },
+	{ "class:dangling-holder", "a pointer that outlived its block" },
+	{ "class:instance-conflation", "two objects at one address, no write happened" },
+	{ "class:stale-cached-value", "a stale or torn value copied from a cache" },
+	{ "class:race", "two threads write the field at once" },
+	{ "class:mapping-truncated", "a mapped file was made shorter" },
+	{ "class:outside-writer", "changed by nobody in the program" },
+	{ "class:uninitialised", "a field that was never written is used" },
+	{ "class:host-suspected", "the machine itself is suspected" },
+	{ "class:leak-growth", "blocks that stay, test after test" },
+	{ "class:not-memory", "no sign of a memory error" },
+	{ "class:over-read", "a read behind the end of a block, or before its start" },
+	{ "class:null-pointer", "a NULL pointer is used" },
+	{ "class:division-by-zero", "a division by zero" },
+	{ "class:stack-exhausted", "the stack is full" },
+	{ "class:illegal-instruction", "an instruction that stops the program" },
+	{ "class:over-release", "a reference is given back that was not taken" },
+	{ "class:nothing-failed", "nothing failed and nobody is accused" },
+
 	{ "verdict", "[{0}: ]{1}[; {2}][; {3}]" },
 	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|the heap is damaged} all the same" },
 	{ "caught-in", "caught in {0} of {1} {2?failing }trials in which the victim was watched[, {3} trials run]" },
@@ -27,6 +54,7 @@ const struct sentence_row words_verdict[] = {
 	{ "told:plain", "guards around blocks and random contents of freed and new ones showed no memory error in {0} failing trials; it fails in the same way in every run ({1})" },
 	{ "told:dangling", "{0} still pointed to {1?a variable of {2}, which had returned|a block that had been freed}[ by {3}][; the pointer was put there by {4}][; {5}]" },
 	{ "told:freed-use", "{0} used a block of {1} bytes that had been freed[ by {2}][; it had been allocated by {3}]" },
+	{ "told:freed-read", "a block of {0} bytes was read after it had been freed[ by {1}][; it had been allocated by {2}]" },
 	{ "told:over-read", "{0} read[ {1} byte{1:s}], {2?{3} before the start|from byte {3} behind the end} of a block of {4} bytes[ that had been allocated by {5}]" },
 	{ "told:release", "{0} gave {1} reference{1:s} and took {2}: the count of the block went on after its end[, which came in {3}]" },
 	{ "told:fault", "{0}, in every run[; {1}][; guards{2? and fences} around blocks saw no damage in {3} failing trials]" },
@@ -123,3 +151,10 @@ const struct sentence_row words_verdict[] = {
 /* clang-format on */
 
 const size_t words_verdict_count = ARRAY_SIZE(words_verdict);
+
+const char *words_class(enum verdict_class class)
+{
+	AUTO(mem_freep) char *id = mem_printf("class:%s", verdict_class_name(class));
+
+	return words_text(id);
+}

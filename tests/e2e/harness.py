@@ -126,6 +126,12 @@ def decisions(case="redhand-case"):
     return [(line["stage"], line["text"]) for line in facts("case", "show", case=case)["decisions"]]
 
 
+def said(stage, case="redhand-case"):
+    """What a hunt said about one question, whatever the words: ids of statements and of their parts."""
+    lines = facts("case", "show", case=case)["decisions"]
+    return {name for line in lines if line["stage"] == stage for name in line["says"]}
+
+
 def numbers_of(trials):
     return [trial["trial"] for trial in trials]
 

@@ -118,11 +118,13 @@ def click_through():
 
 
 def look_at_page(case):
-    """Where there is a browser; 171-browser says so where there is none."""
+    """Where there is a browser; 171-browser says so where there is none. True: it was."""
     try:
         check_page(case)
     except Skip as reason:
         print(f"# the page was not looked at: {reason}")
+        return False
+    return True
 
 
 def check_page(case="redhand-case"):

@@ -28,7 +28,7 @@ APART long use(const char *name)
 {
 	struct entry *e = find(name);
 
-	return e->name[0] + (long)e->next;
+	return e->name[0] + (long)e->next; /* guilty */
 }
 
 static int null_returned(void)
@@ -51,7 +51,7 @@ APART void hang_up(struct connection *c)
 
 APART int peer_of(const struct connection *c)
 {
-	return c->peer[0];
+	return c->peer[0]; /* guilty */
 }
 
 static int null_cleared(void)
@@ -68,7 +68,7 @@ static int null_called(void)
 {
 	int (*volatile hook)(void) = NULL;
 
-	return hook();
+	return hook(); /* guilty */
 }
 
 struct grid {
@@ -87,7 +87,7 @@ APART struct grid *grid_load(const char *tiles)
 
 APART int per_tile(const struct grid *g)
 {
-	return g->width / g->tiles;
+	return g->width / g->tiles; /* guilty */
 }
 
 static int divide_field(void)
@@ -106,7 +106,7 @@ APART long rows_of(const char *text)
 
 APART long mean(const char *text, long sum)
 {
-	return sum / rows_of(text);
+	return sum / rows_of(text); /* guilty */
 }
 
 static int divide_returned(void)
@@ -123,8 +123,8 @@ APART long ring_sum(const struct ring *r)
 {
 	volatile char pad[64];
 
-	pad[0] = 1;
-	return r ? r->value + ring_sum(r->next) + pad[0] : 0;
+	pad[0] = 1;					      /* guilty */
+	return r ? r->value + ring_sum(r->next) + pad[0] : 0; /* guilty */
 }
 
 static int deep(void)
@@ -144,7 +144,7 @@ APART int pick(int kind)
 	case 1:
 		return 5;
 	default:
-		__builtin_trap();
+		__builtin_trap(); /* guilty */
 	}
 }
 

@@ -314,6 +314,32 @@ static int handled_null(void)
 
 #define NOBODY "class none\n"
 
+/* Whole words are read, and only the bytes of the text are taken: the last word is its own as
+ * malloc rounds up. */
+APART uint32_t words_hash(const char *text, size_t len)
+{
+	uint32_t hash = 0;
+
+	for (size_t i = 0; i < len; i += 4) {
+		uint32_t word = *(const volatile uint32_t *)(const void *)(text + i);
+
+		if (len - i < 4)
+			word &= (1u << 8 * (len - i)) - 1;
+		hash = (hash ^ word) * 16777619u;
+	}
+	return hash;
+}
+
+static int reads_words(void)
+{
+	char *text = strdup("seventeen letters");
+
+	KEEP(text);
+	printf("%u\n", words_hash(text, 18));
+	free(text);
+	return 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "bad-input", NOBODY, bad_input },
 	{ "flaky-exit", NOBODY, flaky_exit },
@@ -336,6 +362,7 @@ static const struct truth_case cases[] = {
 	{ "unmapped", NOBODY, unmapped },
 	{ "unended", NOBODY, unended },
 	{ "handled-null", NOBODY, handled_null },
+	{ "reads-words", NOBODY, reads_words },
 };
 
 TRUTH_MAIN(cases)

@@ -50,7 +50,7 @@ APART void name_set(struct card *c, const char *name)
 {
 	volatile char *to = c->name;
 
-	while ((*to++ = *name++) != 0)
+	while ((*to++ = *name++) != 0) /* guilty */
 		;
 }
 
@@ -65,7 +65,7 @@ APART void seen_add(struct card *c, int at, long when)
 {
 	volatile long *seen = c->seen;
 
-	seen[at] = when;
+	seen[at] = when; /* guilty */
 }
 
 static int field_index(void)
@@ -78,7 +78,7 @@ static int field_index(void)
 
 APART void flag_set(struct card *c)
 {
-	*(volatile uint64_t *)&c->next |= UINT64_C(1) << 52;
+	*(volatile uint64_t *)&c->next |= UINT64_C(1) << 52; /* guilty */
 }
 
 static int bit_set(void)
@@ -90,7 +90,7 @@ static int bit_set(void)
 
 APART void flag_clear(struct card *c)
 {
-	*(volatile uint64_t *)&c->title &= ~(UINT64_C(1) << 44 | UINT64_C(1) << 46);
+	*(volatile uint64_t *)&c->title &= ~(UINT64_C(1) << 44 | UINT64_C(1) << 46); /* guilty */
 }
 
 static int bit_cleared(void)
@@ -102,7 +102,7 @@ static int bit_cleared(void)
 
 APART void count_store(struct card *c, uint64_t value)
 {
-	*(volatile uint64_t *)((char *)&c->next + 4) = value;
+	*(volatile uint64_t *)((char *)&c->next + 4) = value; /* guilty */
 }
 
 /* Eight bytes for a field of four, four bytes too early: half of the link is gone. */
@@ -115,7 +115,7 @@ static int wide_store(void)
 
 APART void half_store(struct card *c, uint32_t value)
 {
-	*((volatile uint32_t *)&c->title + 1) = value;
+	*((volatile uint32_t *)&c->title + 1) = value; /* guilty */
 }
 
 static int half_pointer(void)
@@ -131,6 +131,142 @@ static int field_sometimes(void)
 	if (sometimes(3))
 		half_store(cards[5], 0x41414141);
 	return cards_use() == 0;
+}
+
+static int bit_sometimes(void)
+{
+	cards_make();
+	if (sometimes(3))
+		flag_set(cards[21]);
+	return cards_use() == 0;
+}
+
+APART void mark_toggle(void *marks, unsigned int bit)
+{
+	((volatile uint32_t *)marks)[bit / 32] ^= 1u << bit % 32; /* guilty */
+}
+
+/* The marks are the last word of the card; the bit is counted from the wrong end. */
+static int bit_flipped(void)
+{
+	cards_make();
+	mark_toggle(&cards[14]->next, 51);
+	return cards_use() == 0;
+}
+
+APART void times_copy(struct card *c, const long *from, size_t bytes)
+{
+	memcpy(c->seen, from, bytes); /* guilty */
+	KEEP(c);
+}
+
+/* Five for the room of four. */
+static int copy_within(void)
+{
+	static const long times[] = { 11, 12, 13, 14, 15 };
+	size_t bytes = sizeof(times);
+
+	KEEP(bytes);
+	cards_make();
+	times_copy(cards[3], times, bytes);
+	return cards_use() == 0;
+}
+
+APART void seen_bump(struct card *c, signed char kind)
+{
+	((volatile long *)c->seen)[kind] += 4096; /* guilty */
+}
+
+/* A negative index, from a letter that is not ASCII. */
+static int index_negative(void)
+{
+	cards_make();
+	for (int i = 0; i < 9; i++)
+		seen_bump(cards[8], "aabbcabb\xff"[i] < 0 ? -1 : 1);
+	return cards_use() == 0;
+}
+
+APART void bytes_swap(volatile uint64_t *word)
+{
+	*word = __builtin_bswap64(*word); /* guilty */
+}
+
+/* Of a record that is turned to the other byte order, the pointer is turned, too. */
+static int swapped(void)
+{
+	cards_make();
+	for (int i = 0; i < 4; i++)
+		bytes_swap((uint64_t *)&cards[16]->seen[i]);
+	bytes_swap((uint64_t *)&cards[16]->next);
+	return cards_use() == 0;
+}
+
+/* ---- one word, two meanings ---- */
+
+struct value {
+	int tag; /* 0: number, 1: text */
+	union {
+		long number;
+		char *text;
+	};
+};
+
+struct sheet {
+	char title[24];
+	struct value cells[4][3];
+	long rows;
+};
+
+APART struct sheet *sheet_new(void)
+{
+	struct sheet *s = calloc(1, sizeof(*s));
+
+	for (int i = 0; i < 12; i++) {
+		s->cells[i / 3][i % 3].tag = i % 3 == 0;
+		if (i % 3 == 0)
+			s->cells[i / 3][0].text = strdup("a heading");
+	}
+	KEEP(s);
+	return s;
+}
+
+APART size_t sheet_width(const struct sheet *s)
+{
+	size_t width = 0;
+
+	for (int i = 0; i < 12; i++)
+		if (s->cells[i / 3][i % 3].tag == 1)
+			width += strlen(s->cells[i / 3][i % 3].text);
+	return width;
+}
+
+APART void number_set(struct value *v, long number)
+{
+	((volatile struct value *)v)->number = number; /* guilty */
+}
+
+/* A number, where the tag says text. */
+static int wrong_variant(void)
+{
+	struct sheet *s = sheet_new();
+
+	number_set(&s->cells[2][0], 1200);
+	return sheet_width(s) == 0;
+}
+
+APART void row_set(struct value *row, int count, long number)
+{
+	for (int i = 1; i < count; i++)
+		((volatile struct value *)row)[i].number = number + i; /* guilty */
+}
+
+/* One cell too many: the first of the next row. */
+static int row_over(void)
+{
+	struct sheet *s = sheet_new();
+
+	row_set(s->cells[1], 4, 70);
+	return sheet_width(s) == 0;
 }
 
 /* ---- emitted code ---- */
@@ -156,7 +292,7 @@ static int emitted_field(void)
 	emitted code = emit_store(offsetof(struct card, title), 0x4141);
 
 	cards_make();
-	code(cards[17]);
+	code(cards[17]); /* guilty */
 	return cards_use() == 0;
 }
 
@@ -166,7 +302,7 @@ static int emitted_over(void)
 	char *p = malloc(64);
 
 	KEEP(p);
-	code(p);
+	code(p); /* guilty */
 	puts("done");
 	free(p);
 	return 0;
@@ -180,9 +316,32 @@ static int emitted_freed(void)
 	KEEP(p);
 	free(p);
 	KEEP(p);
-	code(p);
+	code(p); /* guilty */
 	puts("done");
 	return 0;
+}
+
+/* mov dword ptr [rdi+OFFSET], VALUE; ret */
+APART emitted emit_half(int8_t offset, int32_t value)
+{
+	static const uint8_t store[] = { 0xc7, 0x47, 0, 0, 0, 0, 0, 0xc3 };
+	uint8_t *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(code, store, sizeof(store));
+	memcpy(code + 2, &offset, 1);
+	memcpy(code + 3, &value, 4);
+	(void)!mprotect(code, 4096, PROT_READ | PROT_EXEC);
+	return (emitted)(uintptr_t)code;
+}
+
+static int emitted_half(void)
+{
+	emitted code = emit_half(offsetof(struct card, next) + 4, 0x5151);
+
+	cards_make();
+	code(cards[11]); /* guilty */
+	return cards_use() == 0;
 }
 
 /* ---- an allocator of the program's own ---- */
@@ -219,7 +378,7 @@ APART void job_put(struct job *j)
 
 APART void job_cancel(struct job *j)
 {
-	j->name = (const char *)0x17;
+	j->name = (const char *)0x17; /* guilty */
 }
 
 APART size_t job_run(const struct job *j)
@@ -241,7 +400,8 @@ static int pool_stale(void)
 APART void job_fill(struct job *jobs, int count)
 {
 	for (int i = 0; i < count; i++)
-		((volatile struct job *)jobs)[i].name = (const char *)(uintptr_t)(i + 1);
+		((volatile struct job *)jobs)[i].name =
+			(const char *)(uintptr_t)(i + 1); /* guilty */
 }
 
 /* One piece of the pool too far. */
@@ -251,6 +411,53 @@ static int pool_over(void)
 
 	job_fill(a, 2);
 	return job_run(b) == 0;
+}
+
+/* Pieces one behind the other, and never given back. */
+struct arena {
+	char *at, *end;
+};
+
+APART void *arena_take(struct arena *a, size_t size)
+{
+	void *piece = a->at;
+
+	a->at += (size + 7) & ~(size_t)7;
+	return a->at <= a->end ? piece : NULL;
+}
+
+struct person {
+	char *name;
+	long age;
+};
+
+APART void text_put(volatile char *to, const char *from)
+{
+	for (; *from; from++)
+		*to++ = *from; /* guilty */
+	*to = 0;	       /* guilty */
+}
+
+APART size_t name_length(const struct person *p)
+{
+	return strlen(p->name);
+}
+
+/* A text that is longer than its piece, before a person. */
+static int arena_over(void)
+{
+	struct arena a = { .at = malloc(4096) };
+	char *text;
+	struct person *p;
+
+	a.end = a.at + 4096;
+	text = arena_take(&a, 8);
+	p = arena_take(&a, sizeof(*p));
+	p->name = arena_take(&a, 16);
+	strcpy(p->name, "somebody");
+	KEEP(p);
+	text_put(text, "twelve bytes");
+	return name_length(p) == 0;
 }
 
 /* ---- the order of events ---- */
@@ -263,13 +470,13 @@ static struct settings *current;
 
 APART void settings_drop(void)
 {
-	free(current->name);
-	free(current);
+	free(current->name); /* guilty */
+	free(current);	     /* guilty */
 }
 
 APART size_t settings_use(const struct settings *s)
 {
-	return strlen(s->name) + (size_t)s->level;
+	return strlen(s->name) + (size_t)s->level; /* guilty */
 }
 
 static void *worker(void *started)
@@ -316,7 +523,7 @@ APART long *sample_add(long value)
 
 APART void first_bump(long *first)
 {
-	*(volatile long *)first += 1;
+	*(volatile long *)first += 1; /* guilty */
 }
 
 /* A pointer from before the array moved. */
@@ -354,6 +561,17 @@ static const struct truth_case cases[] = {
 	{ "order-moved",
 	  "class write-after-free\nclass use-after-free\nclass dangling-holder\nwho first_bump\n",
 	  order_moved },
+	{ "bit-sometimes", "class narrow-write\nwho flag_set\n", bit_sometimes },
+	{ "bit-flipped", "class narrow-write\nwho mark_toggle\n", bit_flipped },
+	{ "copy-within", "class narrow-write\nclass wide-write\nclass overflow\nwho times_copy\n",
+	  copy_within },
+	{ "index-negative", "class narrow-write\nclass underflow\nwho seen_bump\n",
+	  index_negative },
+	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
+	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
+	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },
+	{ "emitted-half", "class narrow-write\nwho emitted_half\n", emitted_half },
+	{ "arena-over", "class narrow-write\nclass overflow\nwho text_put\n", arena_over },
 };
 
 TRUTH_MAIN(cases)

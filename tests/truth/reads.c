@@ -20,7 +20,7 @@ APART void reset(char *text)
 
 APART int same(const char *a, const char *b)
 {
-	return strcmp(a, b) == 0;
+	return strcmp(a, b) == 0; /* guilty */
 }
 
 static int freed_compared(void)
@@ -47,7 +47,7 @@ APART struct item *item_new(long id)
 
 APART int lookup(void)
 {
-	return item_cache->pad[0] == 9;
+	return item_cache->pad[0] == 9; /* guilty */
 }
 
 static int freed_reused(void)
@@ -79,7 +79,7 @@ static int freed_names(void)
 
 APART int last_of(const volatile char *p)
 {
-	return p[16];
+	return p[16]; /* guilty */
 }
 
 static int freed_poison(void)
@@ -97,7 +97,7 @@ static int freed_poison(void)
 
 APART char *again(const char *text)
 {
-	return strdup(text);
+	return strdup(text); /* guilty */
 }
 
 static int freed_harmless(void)
@@ -116,7 +116,7 @@ APART unsigned int sum(const volatile unsigned char *p, int len)
 	unsigned int s = 0;
 
 	for (int i = 0; i < len; i++)
-		s += p[i] != 1;
+		s += p[i] != 1; /* guilty */
 	return s;
 }
 
@@ -133,7 +133,7 @@ static int past_loop(void)
 
 APART size_t length(const char *text)
 {
-	return strlen(text);
+	return strlen(text); /* guilty */
 }
 
 static int past_text(void)
@@ -153,14 +153,14 @@ static int past_write(void)
 
 	memset(p, 'a', 40);
 	KEEP(p);
-	(void)!write(1, p, 60);
+	(void)!write(1, p, 60); /* guilty */
 	free(p);
 	return 0;
 }
 
 APART int price(const int *table, int at)
 {
-	return table[at];
+	return table[at]; /* guilty */
 }
 
 static int past_index(void)
@@ -177,7 +177,7 @@ static int past_index(void)
 
 APART char *raw(size_t len)
 {
-	char *p = malloc(len);
+	char *p = malloc(len); /* guilty */
 
 	KEEP(p);
 	return p;
@@ -204,7 +204,7 @@ struct order {
 
 APART struct order *order_new(long id)
 {
-	struct order *o = malloc(sizeof(*o));
+	struct order *o = malloc(sizeof(*o)); /* guilty */
 
 	o->id = id;
 	o->sum = 7 * id;
@@ -223,6 +223,45 @@ static int unset_pointer(void)
 	return 0;
 }
 
+APART size_t trimmed(const volatile char *text, size_t len)
+{
+	while (text[len - 1] == ' ') /* guilty */
+		len--;
+	return len;
+}
+
+/* Of an empty text the byte before its block is read. */
+static int before_text(void)
+{
+	char *text = calloc(1, 100);
+	size_t len;
+
+	KEEP(text);
+	len = trimmed(text, 0);
+	puts("done");
+	free(text);
+	return len == 7;
+}
+
+APART int matte(const volatile unsigned char *pixel, int samples)
+{
+	return 255 - pixel[samples]; /* guilty */
+}
+
+/* Behind the end, but within the bytes that malloc rounds up to. */
+static int past_within_slack(void)
+{
+	unsigned char *row = calloc(1, 4);
+	int sum = 0;
+
+	KEEP(row);
+	for (int i = 0; i < 2; i++)
+		sum += matte(row, 3 + i);
+	printf("%d\n", sum > 0);
+	free(row);
+	return 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "freed-compared",
 	  "class use-after-free\nclass dangling-holder\nwho same\nwho freed_compared\n",
@@ -237,6 +276,8 @@ static const struct truth_case cases[] = {
 	{ "past-text", "class over-read\nwho length\n", past_text },
 	{ "past-write", "class over-read\nwho past_write\n", past_write },
 	{ "past-index", "class over-read\nwho price\n", past_index },
+	{ "before-text", "class over-read\nwho trimmed\n", before_text },
+	{ "past-within-slack", "class over-read\nwho matte\n", past_within_slack },
 	{ "unset-byte", "class uninitialised\nwho raw\n", unset_byte },
 	{ "unset-pointer", "class uninitialised\nwho order_new\n", unset_pointer },
 };

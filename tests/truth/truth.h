@@ -3,7 +3,7 @@
  *
  * Lines "ROLE WHAT" go to descriptor 3 when somebody opened it: "class CLASS" as in verdicts,
  * several where several are right, `none` for the innocent; "who FUNCTION" for whom a verdict may
- * accuse.
+ * accuse. In the source the line that a verdict shall name carries the comment "guilty".
  */
 #ifndef TRUTH_H
 #define TRUTH_H

@@ -12,7 +12,7 @@ APART char *text_new(size_t len)
 APART void fill(volatile char *to, size_t len, char with)
 {
 	for (size_t i = 0; i < len; i++)
-		to[i] = with;
+		to[i] = with; /* guilty */
 }
 
 static int over_loop(void)
@@ -37,7 +37,7 @@ static int over_by_one(void)
 
 APART void clear(char *to, size_t len)
 {
-	memset(to, 'x', len);
+	memset(to, 'x', len); /* guilty */
 	KEEP(to);
 }
 
@@ -53,7 +53,7 @@ static int over_memset(void)
 
 APART void copy(char *to, const char *from, size_t len)
 {
-	memcpy(to, from, len);
+	memcpy(to, from, len); /* guilty */
 	KEEP(to);
 }
 
@@ -75,7 +75,7 @@ static int over_copies(void)
 APART void path_add(char *path, const char *name)
 {
 	strcat(path, "/");
-	strcat(path, name);
+	strcat(path, name); /* guilty */
 	KEEP(path);
 }
 
@@ -95,7 +95,7 @@ APART void mark(uint32_t *words, int at)
 	uint32_t *word = words + at;
 
 	KEEP(word);
-	*word = (*word & ~0xfc000000u) | 15u << 26;
+	*word = (*word & ~0xfc000000u) | 15u << 26; /* guilty */
 }
 
 static int over_last_byte(void)
@@ -114,7 +114,7 @@ APART void shift(volatile char *text)
 	volatile char *in = text + 8, *out = text;
 
 	while (*in)
-		*out++ = *in++;
+		*out++ = *in++; /* guilty */
 	*out = 0;
 }
 
@@ -131,7 +131,7 @@ static int over_shift(void)
 
 APART void put(volatile long *at, long index, long value)
 {
-	at[index] = value;
+	at[index] = value; /* guilty */
 }
 
 static int before_start(void)
@@ -167,7 +167,7 @@ APART void append(struct node *n)
 {
 	n->prev = head.prev;
 	n->next = &head;
-	head.prev->next = n;
+	head.prev->next = n; /* guilty */
 	head.prev = n;
 }
 
@@ -195,7 +195,7 @@ struct timer {
 
 APART void fire(struct timer *t)
 {
-	t->fired++;
+	t->fired++; /* guilty */
 	KEEP(t);
 }
 
@@ -212,7 +212,7 @@ static int after_free_count(void)
 
 APART void drop(void *what)
 {
-	free(what);
+	free(what); /* guilty */
 	KEEP(what);
 }
 
@@ -281,7 +281,7 @@ APART void user(struct object *o)
 APART void consume(struct object *o)
 {
 	KEEP(o);
-	object_put(o);
+	object_put(o); /* guilty */
 	KEEP(o);
 }
 
@@ -302,7 +302,7 @@ APART int compare(struct object *a, struct object *key)
 	int same = a->kind == key->kind;
 
 	object_put(a);
-	object_put(key);
+	object_put(key); /* guilty */
 	KEEP(a);
 	return same;
 }
@@ -322,7 +322,7 @@ static int counted_key(void)
 /* A number, and no count: it was never 1, and nobody counts it. */
 APART void lower(struct object *o)
 {
-	o->count -= 1;
+	o->count -= 1; /* guilty */
 	KEEP(o);
 }
 

@@ -377,7 +377,7 @@ static inline struct evidence made_growth(void)
 	e.growth->tests = 40;
 	e.growth->rises = 39;
 	e.growth->trials = e.growth->usable = 3;
-	e.growth->holder = mem_strdup("global segment_cache");
+	said_as_text(&e.growth->holder, "global segment_cache");
 	return e;
 }
 

@@ -146,11 +146,18 @@ static void judge(struct case_store *cs)
 	check(case_add_verdict(cs, &verdict, &err));
 }
 
+static void note(struct case_store *cs, const char *stage, const char *text)
+{
+	AUTO(said_deinit) struct said said = { 0 };
+
+	said_as_text(&said, text);
+	check(case_add_decision(cs, stage, &said, &err));
+}
+
 static void decide(struct case_store *cs)
 {
-	check(case_add_decision(cs, "rate", "4 of 20 failed; one signature stands out", &err));
-	check(case_add_decision(cs, "watch",
-				"hw watch chosen: 4 candidates, rate unchanged (p = 0.61)", &err));
+	note(cs, "rate", "4 of 20 failed; one signature stands out");
+	note(cs, "watch", "hw watch chosen: 4 candidates, rate unchanged (p = 0.61)");
 }
 
 static void narrow(struct case_store *cs)
@@ -199,10 +206,10 @@ static void hostile(struct case_store *cs)
 		e.write->writer.frames[0].function = mem_strdup(strbuf_str(&printable));
 		mem_free(e.write->home.field);
 		e.write->home.field = mem_strdup(strbuf_str(&printable));
-		e.note = mem_strdup(strbuf_str(&printable));
+		said_as_text(&e.note, strbuf_str(&printable));
 		add(cs, e);
 	}
-	check(case_add_decision(cs, bad, bad, &err));
+	note(cs, bad, bad);
 	judge(cs);
 }
 
@@ -239,10 +246,10 @@ static void payloads(struct case_store *cs, const char *path)
 		else if (count % 5 == 3)
 			replace(&e.write->home.field, strbuf_str(&text));
 		else
-			replace(&e.note, strbuf_str(&text));
+			said_as_text(&e.note, strbuf_str(&text));
 		/* Not every piece says its instruction. */
 		if (count % 5 == 0)
-			check(case_add_decision(cs, "chase", strbuf_str(&text), &err));
+			note(cs, "chase", strbuf_str(&text));
 		if (count++ % 5 == 4)
 			add(cs, e);
 	}

@@ -46,6 +46,15 @@ static void null_in_a_cleared_field(struct evidence_list *l)
 		(void)value(l, i, false);
 }
 
+/* A small number was read in the pointer's place: that is no NULL pointer. */
+static void number_for_a_pointer(struct evidence_list *l)
+{
+	null_in_a_cleared_field(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_FAULT_VALUE)
+			e->fault_value->value = 73;
+}
+
 /* It comes and goes: what differs between the runs is the question. */
 static void null_now_and_then(struct evidence_list *l)
 {
@@ -204,6 +213,7 @@ static void stopped_in_nameless_code(struct evidence_list *l)
 const struct story stories_fault[] = {
 	ROW(null_returned, NULL_POINTER, FIRM, NULL),
 	ROW(null_in_a_cleared_field, NULL_POINTER, FIRM, NULL),
+	ROW(number_for_a_pointer, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(null_now_and_then, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(null_in_few_runs, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(null_without_fences, NULL_POINTER, DOUBTED, NULL),

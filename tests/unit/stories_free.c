@@ -321,6 +321,14 @@ static void read_behind(struct evidence_list *l)
 	add(l, made_over_read(2));
 }
 
+/* Far from it, by a pointer that was not the block's. */
+static void read_far_behind(struct evidence_list *l)
+{
+	read_behind(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->stray = true;
+}
+
 static void read_behind_once(struct evidence_list *l)
 {
 	add(l, made_over_read(1));
@@ -395,6 +403,7 @@ static void freed_used_at_a_fence(struct evidence_list *l)
 
 const struct story stories_free[] = {
 	ROW(read_behind, OVER_READ, FIRM, NULL),
+	ROW(read_far_behind, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_once, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_and_failed, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_and_used, OVER_READ, FIRM, NULL),

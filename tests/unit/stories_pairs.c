@@ -73,7 +73,7 @@ static void narrow_in_a_named_pool(struct evidence_list *l)
 {
 	tell_story(l, "narrow_in_a_pool");
 	EACH_WRITE (l, e)
-		e->note = mem_strdup("pool_get may deal out pieces of it");
+		said_as_text(&e->note, "pool_get may deal out pieces of it");
 }
 
 /* The freed block was used in a trial of which the caught store says nothing. */
@@ -292,6 +292,28 @@ static void used_by_poison_once(struct evidence_list *l)
 	l->list.items[1].freed_use->poison = false;
 }
 
+/* What stood in such a block came out of a trial that passed, too: printing it does no harm. */
+static void read_and_passed(struct evidence_list *l)
+{
+	struct evidence e = evidence_new(EVIDENCE_FREED_USE, 90, false);
+
+	used_by_poison_once(l);
+	e.freed_use->poison = true;
+	e.freed_use->block = block_life_dup(l->list.items[0].freed_use->block);
+	VEC_PUSH(&l->list, e);
+}
+
+/* Of blocks that somebody else allocates, that is. */
+static void another_read_and_passed(struct evidence_list *l)
+{
+	struct block_life *block;
+
+	read_and_passed(l);
+	block = l->list.items[l->list.count - 1].freed_use->block;
+	mem_free(block->key);
+	block->key = mem_strdup("00000000000000ab#1");
+}
+
 /* A stack held the same pointer. */
 static void held_on_a_stack_as_well(struct evidence_list *l)
 {
@@ -452,6 +474,8 @@ const struct story stories_pairs[] = {
 
 	ROW(used_by_poison_alone, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(used_by_poison_once, USE_AFTER_FREE, FIRM, NULL),
+	ROW(read_and_passed, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(another_read_and_passed, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_on_a_stack_as_well, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_by_who_knows_whom, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_frame, DANGLING_HOLDER, FIRM, "container_swap"),

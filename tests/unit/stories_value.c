@@ -14,7 +14,7 @@ static void conflated_by_inference(struct evidence_list *l)
 {
 	conflated(l);
 	VEC_FOREACH (&l->list, e)
-		e->note = mem_strdup("that they are two objects is inferred");
+		said_as_text(&e->note, "that they are two objects is inferred");
 }
 
 /* The store is right, and so is its load; the slot was half written by another thread. */

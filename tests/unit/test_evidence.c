@@ -92,7 +92,7 @@ static void every_kind_survives_packing(void **state)
 		AUTO(evidence_deinit) struct evidence copy = { 0 };
 		struct err err = { 0 };
 
-		e.note = mem_strdup("a note");
+		said_as_text(&e.note, "a note");
 		assert_int_equal(e.kind, kind);
 		evidence_pack(&e, &first);
 		assert_int_equal(evidence_unpack(first.data, first.len, &copy, &err), 0);
@@ -312,12 +312,17 @@ static void decisions_keep_their_order(void **state)
 	struct case_store *cs = opened(*state, CASE_WRITE);
 	struct err err = { 0 };
 
-	assert_int_equal(case_add_decision(cs, "rate", "9 of 50 failed", &err), 0);
-	assert_int_equal(case_add_decision(cs, "chase", "\x1b[31m4 candidates", &err), 0);
+	AUTO(said_deinit) struct said first = { 0 }, second = { 0 };
+
+	SAY(&first, "rate:all", said_number(9), said_number(50));
+	said_as_text(&second, "\x1b[31m4 candidates");
+	assert_int_equal(case_add_decision(cs, "rate", &first, &err), 0);
+	assert_int_equal(case_add_decision(cs, "chase", &second, &err), 0);
 	assert_int_equal(case_decisions(cs, &list, &err), 0);
 	assert_int_equal(list.list.count, 2);
 	assert_string_equal(list.list.items[0].stage, "rate");
-	assert_string_equal(list.list.items[1].text, "\\x1b[31m4 candidates");
+	assert_true(said_same(&list.list.items[0].said, &first));
+	assert_string_equal(list.list.items[1].said.text, "\\x1b[31m4 candidates");
 	assert_true(list.list.items[0].time_ms <= list.list.items[1].time_ms);
 	assert_int_equal(case_clear_evidence(cs, &err), 0);
 	decision_list_deinit(&list);
@@ -332,12 +337,12 @@ static void choices_are_stored_before_they_have_ended(void **state)
 	struct case_store *cs = opened(*state, CASE_WRITE);
 	struct choice_record made = { .question = (char *)"chase",
 				      .experiment = (char *)"homes",
-				      .why = (char *)"\x1b[31m9 are open",
+				      .why.text = (char *)"\x1b[31m9 are open",
 				      .expected_trials = 11.5,
 				      .expected_failures = 2,
 				      .expected_s = 90 };
 	struct choice_record ended = {
-		.trials = 13, .failures = 3, .seconds = 60.5, .brought = (char *)"a race"
+		.trials = 13, .failures = 3, .seconds = 60.5, .brought.text = (char *)"a race"
 	};
 	struct err err = { 0 };
 	uint64_t first, second;
@@ -351,9 +356,9 @@ static void choices_are_stored_before_they_have_ended(void **state)
 	assert_int_equal(list.list.items[0].trials, 13);
 	assert_float_equal(list.list.items[0].expected_trials, 11.5, 0);
 	assert_float_equal(list.list.items[0].seconds, 60.5, 0);
-	assert_string_equal(list.list.items[0].brought, "a race");
-	assert_string_equal(list.list.items[1].why, "\\x1b[31m9 are open");
-	assert_null(list.list.items[1].brought);
+	assert_string_equal(list.list.items[0].brought.text, "a race");
+	assert_string_equal(list.list.items[1].why.text, "\\x1b[31m9 are open");
+	assert_false(said_anything(&list.list.items[1].brought));
 	assert_int_equal(case_clear_evidence(cs, &err), 0);
 	choice_list_deinit(&list);
 	assert_int_equal(case_choices(cs, &list, &err), 0);

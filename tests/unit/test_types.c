@@ -209,6 +209,44 @@ static void test_functions_types(void **state)
 	}
 }
 
+/* Every byte by the name of its field; what is no pointer to a struct has none. */
+static void test_layout(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} wanted[] = { { "kind", offsetof(struct statement, kind) },
+		       { "container", offsetof(struct statement, container) },
+		       { "inner.x", offsetof(struct statement, inner.x) },
+		       { "inner.small", offsetof(struct statement, inner.small) },
+		       { "pointer", offsetof(struct statement, pointer) },
+		       { "matrix", offsetof(struct statement, matrix) + 7 * sizeof(int) },
+		       { "pairs", offsetof(struct statement, pairs) },
+		       { "tail", sizeof(struct statement) + 40 } };
+
+	(void)state;
+	FOR_EACH_BUILD(name, types)
+	{
+		AUTO(block_layout_deinit) struct block_layout layout = { 0 };
+		struct err err = { 0 };
+
+		print_message("# %s\n", name);
+		assert_int_equal(types_layout_of_function(types, "statement_new", TYPES_RETURN,
+							  &layout, &err),
+				 0);
+		assert_string_equal(layout.type, "struct statement");
+		assert_int_equal(layout.size, sizeof(struct statement));
+		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+			const struct layout_field *field =
+				block_layout_at(&layout, wanted[i].offset);
+
+			assert_non_null(field);
+			assert_string_equal(field->name, wanted[i].name);
+		}
+		assert_true(types_layout_of_function(types, "statement_new", 1, &layout, &err) < 0);
+	}
+}
+
 /* ---- globals ---- */
 
 static uint64_t symbol_address(const char *build, const char *symbol)
@@ -599,6 +637,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_field_mistakes),
 		cmocka_unit_test(test_functions_types),
 		cmocka_unit_test(test_field_of_a_block),
+		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_globals),
 		cmocka_unit_test(test_without_debug_information),
 		cmocka_unit_test(test_functions),

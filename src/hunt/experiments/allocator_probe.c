@@ -39,8 +39,7 @@ static int find_own_allocator(struct bench *bench, const struct backtrack_step *
 			       &allocated) ||
 	    !allocator_probe_begin(&allocated, step->in.key.stack_hash, &bench->probe.probe))
 		goto out;
-	bench_say(bench, "looking at %zu functions for an allocator of the program's own",
-		  bench->probe.probe.list.count);
+	BENCH_SAY(bench, "chase:probe", said_number(bench->probe.probe.list.count));
 	r = bench_begin_plan(bench, err);
 	if (r < 0)
 		goto out;
@@ -110,14 +109,14 @@ static void watch_recycled(struct bench *bench)
 }
 
 /* What was caught without it stands, and with it the question. */
-static void leave_open(struct bench *bench, const char *words)
+static void leave_open(struct bench *bench, const struct said *basis)
 {
 	for (unsigned int i = 0; i < LEVELS_MAX; i++)
 		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
 			if (!observation->followed && observation->write.write &&
-			    !observation->write.note) {
+			    !said_anything(&observation->write.note)) {
 				observation->write.write->free_basis = FREE_UNSEEN;
-				observation->write.note = mem_strdup(words);
+				said_copy(&observation->write.note, basis);
 			}
 }
 
@@ -125,7 +124,7 @@ static void leave_open(struct bench *bench, const char *words)
  * an allocator of the program's own? Or is it another object that got the block since? */
 static int follow_own_allocator(struct bench *bench, int level, struct err *err)
 {
-	AUTO(mem_freep) char *words = NULL;
+	AUTO(said_deinit) struct said basis = { 0 };
 	int r;
 
 	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
@@ -134,12 +133,12 @@ static int follow_own_allocator(struct bench *bench, int level, struct err *err)
 	r = find_own_allocators(bench, err);
 	if (r < 0 || !bench->probe.own.found || !bench_may_go_on(bench))
 		return r;
-	bench_say(bench, "%s", bench->probe.own.words);
+	bench_say(bench, &bench->probe.own.basis);
 	if (bench->probe.own.whole)
 		watch_recycled(bench);
-	words = mem_strdup(bench->probe.own.words);
+	said_copy(&basis, &bench->probe.own.basis);
 	r = run_again(bench, err);
-	leave_open(bench, words);
+	leave_open(bench, &basis);
 	return r;
 }
 
@@ -166,7 +165,7 @@ bool probe_may_tell(const struct bench *bench)
 }
 
 /* Where guards will be asked whether it ran out of another block, they are asked first. */
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 

@@ -36,28 +36,23 @@ void hit_tell_record(struct inquiry *inq)
 static int run(struct inquiry *inq)
 {
 	AUTO(reading_closep) struct reading *reading = example(inq);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	struct crash *crash = NULL;
 	struct err ignored = { 0 };
 	int r;
 
 	(void)findings_crash(reading, inq->cs, &crash, &ignored);
 	if (!crash)
-		return decide(inq, "%s; nothing more was recorded",
-			      inq->known.target->signature.summary);
-	strbuf_addf(&sb, "trial %s died of %s", reading_name(reading), signal_name(crash->signal));
-	strbuf_addf(&sb, " (%s)", fault_class_name(crash->fault));
-	if (crash_site(crash)) {
-		strbuf_adds(&sb, ", in ");
-		frame_describe(crash_site(crash), &sb);
-	}
-	r = decide(inq, "%s", strbuf_str(&sb));
+		return DECIDE(inq, "hit:unrecorded",
+			      said_text(inq->known.target->signature.summary));
+	r = DECIDE(inq, "hit:crash", said_text(reading_name(reading)),
+		   said_text(signal_name(crash->signal)), said_text(fault_class_name(crash->fault)),
+		   said_frame(crash_site(crash)));
 	crash_deinit(crash);
 	mem_free(crash);
 	return r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	return hunt_crashes(inq);
 }

@@ -5,8 +5,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
-
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
@@ -37,19 +35,12 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
 	if (found > 0 && inq->bench) {
 		inq->bench->told = true;
-		mem_free(inq->bench->ret->outcome);
-		inq->bench->ret->outcome = mem_strdup("found with fences around blocks");
+		SAY(&inq->bench->ret->outcome, "outcome:fences");
 	}
 	hunt_count(inq, report->fence_rate.trials, report->fence_rate.failed, 0);
 	if (r == 0 && !report->interrupted)
-		r = decide(
-			inq,
-			found > 0
-				? "with fences around blocks: accesses out of bounds, or to freed "
-				  "blocks, in %" PRIu64 " trials"
-				: "with fences around blocks no access out of bounds was seen in "
-				  "%" PRIu64 " trials",
-			report->fence_rate.trials);
+		r = DECIDE(inq, found > 0 ? "fences:found" : "fences:clean",
+			   said_number(report->fence_rate.trials));
 	return r;
 }
 
@@ -76,13 +67,13 @@ int fences_look(struct inquiry *inq)
 	heap.found_enough = PROOFS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
-	r = r < 0 ? decide(inq, "fences cannot be used: %s", why.message)
+	r = r < 0 ? DECIDE(inq, "fences:failed", said_text(why.message))
 		  : take(inq, &heap.identity, &report);
 	heap_report_deinit(&report);
 	return r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	(void)why;
 	return inq->known.guarded && !inq->known.damaged && !inq->known.fenced &&
@@ -105,7 +96,7 @@ const struct experiment_ops experiment_fences = { .name = "fences",
 						  .run = fences_look };
 
 /* What does not fail gets them early, too. */
-static bool silent_applies(struct inquiry *inq, struct strbuf *why)
+static bool silent_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.fails_guarded && applies(inq, why);
 }
@@ -129,7 +120,7 @@ bool fences_first(const struct inquiry *inq)
 
 /* A crash that nobody is accused of: what it read may have been nobody's, which guards do not see.
  */
-static bool who_applies(struct inquiry *inq, struct strbuf *why)
+static bool who_applies(struct inquiry *inq, struct said *why)
 {
 	return fences_first(inq) || (inq->request && !inq->known.fenced &&
 				     fill_applies(inq->bench) && !inq->bench->request->start.freed);

@@ -4,74 +4,20 @@
  *
  * First whose freed blocks matter. In each trial those of a context are all overwritten or all left
  * alone, by the toss of a coin (studies/heap/chance.h): the failure goes with the coin of the
- * context whose blocks are read. Then who reads them: the blocks of that context get pages to
- * themselves, which are shut when they are freed, and the first to touch one dies there.
+ * context whose blocks are read. Then who reads them (shut.c).
  */
 #include "hunt/inquiry.h"
 
 #include <string.h>
 
-#define SUSPECTS 4u
-#define FENCED_TRIALS 6u /* for each that is wanted */
-
-static bool fence(struct bench *bench, const struct heap_report *report)
+static bool take_suspects(struct bench *bench, const struct heap_report *report)
 {
-	watchset_deinit(&bench->watchset);
-	bench->watchset = (struct watchset){ 0 };
+	shut_begin(bench);
 	VEC_FOREACH (&report->suspects, suspect)
-		if (suspect->p < TOSS_P && bench->watchset.list.count < SUSPECTS)
-			(void)watchset_add_fence(&bench->watchset, suspect->context);
+		if (suspect->p < TOSS_P)
+			shut_add(bench, suspect->context);
 	return bench->watchset.list.count > 0;
 }
-
-static bool is_fenced(const struct bench *bench, const struct block_life *block)
-{
-	for (size_t i = 0; block && block->key && i < bench->watchset.list.count; i++) {
-		const char *context = bench->watchset.list.items[i].home.key;
-
-		if (strncmp(block->key, context, strlen(context)) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* Only the use: what it died of was our own doing. */
-static void read_any(struct bench *bench, bool passed)
-{
-	const struct crash_reading *crashed;
-	struct evidence_list seen = { 0 };
-	bool any = false;
-
-	if (bench->round.signal == 0)
-		return;
-	crashed = reading_backtrack(bench->round.reading, THROUGH_OBJECTS);
-	if (!crashed->has_record)
-		return;
-	crash_reading_tell(crashed, bench->symbols, bench_crash(bench), &seen);
-	VEC_FOREACH (&seen.list, e) {
-		if (e->kind == EVIDENCE_FREED_USE && is_fenced(bench, e->freed_use->block)) {
-			VEC_PUSH(&bench->guards.seen.list, *e);
-			any = true;
-		} else {
-			evidence_deinit(e);
-		}
-	}
-	VEC_DEINIT(&seen.list);
-	bench->guards.caught += any;
-}
-
-static bool enough(struct bench *bench)
-{
-	return bench->guards.caught - bench->guards.before >= bench->request->limits.wanted ||
-	       bench->round.trials >= bench->request->limits.wanted * FENCED_TRIALS;
-}
-
-const struct round_ops fill_freed_round = { .id = 6,
-					    .observer = OBSERVE_WATCH,
-					    .planned = true,
-					    .pages = true,
-					    .read_any = read_any,
-					    .enough = enough };
 
 /* Why the use has to do with the failure. */
 static void tell_odds(struct bench *bench, const struct heap_report *report, size_t from)
@@ -80,17 +26,14 @@ static void tell_odds(struct bench *bench, const struct heap_report *report, siz
 		struct evidence *e = &bench->guards.seen.list.items[i];
 
 		VEC_FOREACH (&report->suspects, suspect)
-			if (!e->note && strncmp(e->freed_use->block->key, suspect->context,
-						strlen(suspect->context)) == 0)
-				e->note = mem_printf(
-					"it failed %sin %llu of %llu trials in which such blocks "
-					"were overwritten when they were freed, and in %llu of %llu "
-					"in which they were not (p = %.2g)",
-					bench_plain_fault(bench) ? "in another way " : "",
-					(unsigned long long)suspect->poisoned.failed,
-					(unsigned long long)suspect->poisoned.trials,
-					(unsigned long long)suspect->clear.failed,
-					(unsigned long long)suspect->clear.trials, suspect->p);
+			if (!said_anything(&e->note) &&
+			    strncmp(e->freed_use->block->key, suspect->context,
+				    strlen(suspect->context)) == 0)
+				SAY(&e->note, "noted:fill", said_flag(bench_plain_fault(bench)),
+				    said_number(suspect->poisoned.failed),
+				    said_number(suspect->poisoned.trials),
+				    said_number(suspect->clear.failed),
+				    said_number(suspect->clear.trials), said_real(suspect->p));
 	}
 }
 
@@ -100,15 +43,8 @@ static int look(struct bench *bench, const struct heap_report *report, bool *ret
 	size_t from = bench->guards.seen.list.count;
 	int r;
 
-	bench_say(bench,
-		  "it goes with what stands in freed blocks of %zu context%s: shutting "
-		  "these, to see who touches them",
-		  bench->watchset.list.count, bench->watchset.list.count == 1 ? "" : "s");
-	r = bench_plan(bench, err);
-	bench->guards.before = bench->guards.caught;
-	if (r == 0)
-		r = round_run(bench, &fill_freed_round, err);
-	*ret_told = r == 0 && bench->guards.seen.list.count > from;
+	BENCH_SAY(bench, "fill:fence", said_number(bench->watchset.list.count));
+	r = shut_run(bench, ret_told, err);
 	tell_odds(bench, report, from);
 	return r;
 }
@@ -124,14 +60,14 @@ bool fill_applies(const struct bench *bench)
 	       bench_wants_guards(bench) && bench_is_nobody(bench);
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct bench *bench = inq->bench;
 
 	/* What the guards hide cannot go with their coin. */
 	return fill_applies(bench) &&
 	       (bench->ret->guarded_failed > 0 || bench->request->start.freed) &&
-	       random_fill_worth(bench, "freed blocks", "redhand heap --poison-chance 0.5");
+	       random_fill_worth(bench, false);
 }
 
 static int run(struct inquiry *inq)
@@ -141,9 +77,9 @@ static int run(struct inquiry *inq)
 	bool told = false;
 	int r;
 
-	bench_say(bench, "no damage: does it go with what stands in freed blocks?");
+	BENCH_SAY(bench, "fill:freed");
 	r = random_fill_run(bench, false, &report, inq->err);
-	if (r == 0 && bench_may_go_on(bench) && fence(bench, &report))
+	if (r == 0 && bench_may_go_on(bench) && take_suspects(bench, &report))
 		r = look(bench, &report, &told, inq->err);
 	if (told || bench->guards.findings > 0)
 		guards_adopt(bench);

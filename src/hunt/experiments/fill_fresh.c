@@ -28,9 +28,9 @@ static void tell(struct bench *bench, const struct heap_suspect *suspect)
 	VEC_PUSH(&bench->guards.seen.list, e);
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
-	return fill_applies(inq->bench) && random_fill_worth(inq->bench, "new blocks", NULL);
+	return fill_applies(inq->bench) && random_fill_worth(inq->bench, true);
 }
 
 static int run(struct inquiry *inq)
@@ -40,7 +40,7 @@ static int run(struct inquiry *inq)
 	bool told;
 	int r;
 
-	bench_say(bench, "does it go with what stands in new blocks?");
+	BENCH_SAY(bench, "fill:fresh");
 	r = random_fill_run(bench, true, &report, inq->err);
 	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
 	if (told)

@@ -47,9 +47,10 @@ static int nothing_to_watch(const struct evidence *e, struct err *err)
 			  "'redhand report --json' has them all with their numbers");
 }
 
-static int not_found_again(const struct evidence *e, const char *what, struct err *err)
+/* After err_set(). */
+static int not_found_again(const struct evidence *e, struct err *err)
 {
-	(void)err_set(err, -ENOENT, "evidence %" PRIu64 ": %s", e->id, what);
+	(void)err_prefix(err, "evidence %" PRIu64, e->id);
 	return err_remedy(err, "take one that names a block with its key (CONTEXT#NUMBER), or run "
 			       "redhand chase without it");
 }
@@ -63,10 +64,12 @@ static int watch_global(struct bench *bench, const struct evidence *e, const str
 	const struct crash_reading *crashed = reading_backtrack(reading, THROUGH_OBJECTS);
 
 	if (!crashed->has_record)
-		return not_found_again(e, "what its trial logged is no longer there", err);
-	if (!watchset_add_global(&bench->watchset, crashed->record.log, home))
-		return not_found_again(e, "where its variable is cannot be told", err);
-	return 0;
+		(void)err_set(err, -ENOENT, "the log of its trial is no longer there");
+	else if (watchset_add_global(&bench->watchset, crashed->record.log, home))
+		return 0;
+	else
+		(void)err_set(err, -ENOENT, "the place of its variable is not known");
+	return not_found_again(e, err);
 }
 
 static int watch_home(struct bench *bench, const struct evidence *e, const struct home *home,
@@ -77,10 +80,8 @@ static int watch_home(struct bench *bench, const struct evidence *e, const struc
 	if (home->kind == HOME_BLOCK &&
 	    watchset_add_block(&bench->watchset, home->key, home->offset, (uint32_t)home->len))
 		return 0;
-	return not_found_again(e,
-			       "the block that it is about has no key that leads to it in "
-			       "another run",
-			       err);
+	(void)err_set(err, -ENOENT, "its block has no key to find it by in another run");
+	return not_found_again(e, err);
 }
 
 /* The last change of the bytes before the failure. */
@@ -125,10 +126,7 @@ static void adopt(struct bench *bench, uint64_t caught)
 		VEC_PUSH(&bench->ret->evidence.list, *e);
 	bench->guards.seen.list.count = 0;
 	bench->ret->hops = 1;
-	bench->ret->outcome =
-		caught > 0 ? mem_printf("caught in %" PRIu64 " trial%s", caught,
-					caught == 1 ? "" : "s")
-			   : mem_strdup("nobody was caught writing the bytes of that evidence");
+	SAY(&bench->ret->outcome, "outcome:evidence", said_count(caught));
 }
 
 static int lead_follow(struct bench *bench, const struct evidence *e, struct err *err)
@@ -138,11 +136,11 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 
 	if (e->kind == EVIDENCE_CANARY && e->canary->block) {
 		if (!watchset_add_block(&bench->watchset, e->canary->block->key, e->canary->offset,
-					(uint32_t)e->canary->len))
-			return not_found_again(e,
-					       "its block has no key that leads to it in another "
-					       "run",
-					       err);
+					(uint32_t)e->canary->len)) {
+			(void)err_set(err, -ENOENT,
+				      "its block has no key to find it by in another run");
+			return not_found_again(e, err);
+		}
 		bench->watchset.list.items[0].after_free = e->canary->side == CANARY_FREED;
 		bench->watchset.list.items[0].size = e->canary->block->size;
 		r = watch_damage(bench, err);
@@ -156,7 +154,7 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	if (r == 0)
 		r = bench_plan(bench, err);
 	if (r == 0) {
-		bench_say(bench, "watching what evidence %" PRIu64 " is about", e->id);
+		BENCH_SAY(bench, "chase:evidence", said_number(e->id));
 		r = round_run(bench, &evidence_round, err);
 	}
 	if (r == 0)
@@ -164,7 +162,7 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	return r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct evidence *lead = inq->bench->request->start.lead;
 

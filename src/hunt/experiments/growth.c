@@ -4,7 +4,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "studies/growth/growth.h"
@@ -14,25 +13,14 @@
 
 /* Who still points to what grew: "a block of 512 bytes (index_add in index.c), which `all` leads
  * to". */
-static char *describe_holder(const struct growth_holder *holder)
+static void describe_holder(const struct growth_holder *holder, struct said *ret)
 {
-	const struct frame *site = stack_site(&holder->stack);
-	struct strbuf sb = { 0 };
-
 	if (holder->name)
-		strbuf_addf(&sb, "the global %s", holder->name);
-	else if (strcmp(holder->kind, "block") == 0)
-		strbuf_addf(&sb, "a block of %" PRIu64 " bytes", holder->size);
+		SAY(ret, "holder:global", said_text(holder->name), said_text(holder->root));
 	else
-		strbuf_addf(&sb, "the %s", holder->kind);
-	if (!holder->name && site) {
-		strbuf_adds(&sb, " that ");
-		frame_describe(site, &sb);
-		strbuf_adds(&sb, " made");
-	}
-	if (holder->root)
-		strbuf_addf(&sb, ", reached from the global %s,", holder->root);
-	return strbuf_take(&sb);
+		SAY(ret, "holder:other", said_flag(strcmp(holder->kind, "block") == 0),
+		    said_number(holder->size), said_text(holder->kind),
+		    said_frame(stack_site(&holder->stack)), said_text(holder->root));
 }
 
 static void add_growth(struct inquiry *inq, const struct growth_report *report)
@@ -52,7 +40,7 @@ static void add_growth(struct inquiry *inq, const struct growth_report *report)
 		e.growth->trials = site->trials;
 		e.growth->usable = report->usable;
 		if (site->holders.count > 0)
-			e.growth->holder = describe_holder(&site->holders.items[0]);
+			describe_holder(&site->holders.items[0], &e.growth->holder);
 		VEC_PUSH(&inq->evidence.list, e);
 		if (++added >= GROWTH_SITES)
 			break;
@@ -87,23 +75,18 @@ static int run(struct inquiry *inq)
 		r = 0;
 	} else if (r == 0 && report.sites.count > 0) {
 		add_growth(inq, &report);
-		r = decide(
-			inq,
-			"nothing fails; %zu allocation site%s grow%s from test to test, in %u of "
-			"%u runs",
-			report.sites.count, report.sites.count == 1 ? "" : "s",
-			report.sites.count == 1 ? "s" : "", report.usable, report.usable);
+		r = DECIDE(inq, "growth:found", said_number(report.sites.count),
+			   said_number(report.usable));
 	} else if (r == 0) {
-		r = decide(inq, "nothing fails, and no allocation site grows from test to test");
+		r = DECIDE(inq, "growth:none");
 	} else {
-		r = decide(inq, "nothing fails; whether something grows cannot be told: %s",
-			   why.message);
+		r = DECIDE(inq, "growth:failed", said_text(why.message));
 	}
 	growth_report_deinit(&report);
 	return r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && inq->known.summary.rate.trials > 0 && !inq->known.too_slow &&
 	       inq->how.close.observer != OBSERVE_NONE &&

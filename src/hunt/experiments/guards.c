@@ -242,19 +242,17 @@ int watch_damage(struct bench *bench, struct err *err)
 	bool pages;
 	int r;
 
-	bench_say(bench, "watching the damaged bytes");
+	BENCH_SAY(bench, "damage:watch");
 	r = run_guarded(bench, err);
 	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
 	    !watchset_widen(&bench->watchset))
 		return r;
-	bench_say(bench,
-		  "the keys did not lead to the damage: watching the same byte of the newest "
-		  "blocks of that context");
+	BENCH_SAY(bench, "damage:newest");
 	r = run_guarded(bench, err);
 	if (r < 0 || bench->guards.caught >= bench_wanted(bench) || !bench_may_go_on(bench) ||
 	    bench->watchset.list.items[0].offset < 0)
 		return r;
-	bench_say(bench, "watching it in all blocks of that context, on watched pages");
+	BENCH_SAY(bench, "damage:pages");
 	pages = bench->homes.pages;
 	bench->homes.pages = true;
 	r = run_guarded(bench, err);
@@ -267,7 +265,7 @@ static int look_at_heap(struct bench *bench, struct err *err)
 	struct heap_report report = { 0 };
 	int r;
 
-	bench_say(bench, "running it with guards around blocks, to see which is damaged");
+	BENCH_SAY(bench, "damage:guards");
 	r = run_heap(bench, &report, err);
 	if (r == 0 && bench->watchset.list.count > 0 && bench_may_go_on(bench))
 		r = watch_damage(bench, err);
@@ -308,13 +306,11 @@ void guards_adopt(struct bench *bench)
 		VEC_PUSH(&bench->ret->evidence.list, *e);
 	bench->guards.seen.list.count = 0;
 	bench->told = true;
-	mem_free(bench->ret->outcome);
-	bench->ret->outcome =
-		mem_printf("found with %s%s",
-			   bench->guards.findings > 0		   ? "guards around blocks"
-			   : bench->round.ops == &fill_freed_round ? "freed blocks shut"
-								   : "garbage in new blocks",
-			   bench->guards.caught > 0 ? ", and caught there" : "");
+	SAY(&bench->ret->outcome, "outcome:found",
+	    said_word(bench->guards.findings > 0	? "with:guards"
+		      : bench->round.ops == &shut_round ? "with:fence"
+							: "with:garbage"),
+	    said_flag(bench->guards.caught > 0));
 }
 
 /* ---- was it an overflow? ------------------------------------------------------------------------
@@ -532,7 +528,7 @@ enum guards_reason guards_reason(const struct bench *bench)
 		       : GUARDS_REASONS;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	return guards_reason(inq->bench) != GUARDS_REASONS && !fences_first(inq);
 }
@@ -557,8 +553,7 @@ static int run(struct inquiry *inq)
 
 	bench->guards.asked |= 1u << reason;
 	if (reason == GUARDS_NO_CRASH)
-		bench_say(bench, "no crash in %llu trials",
-			  (unsigned long long)bench->spent.trials);
+		BENCH_SAY(bench, "chase:no-crash", said_number(bench->spent.trials));
 	/* It watches what it finds damaged; the homes are watched again afterwards. */
 	bench->watchset = (struct watchset){ 0 };
 	r = look_at_heap(bench, inq->err);

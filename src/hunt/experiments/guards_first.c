@@ -4,8 +4,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
-
 #include "run/observe.h"
 #include "run/settings.h"
 #include "studies/heap/evidence.h"
@@ -66,7 +64,7 @@ int hit_look_for_damage(struct inquiry *inq)
 	inq->ret->interrupted |= report.interrupted;
 	if (r < 0) {
 		heap_report_deinit(&report);
-		return decide(inq, "whether memory is damaged cannot be told: %s", why.message);
+		return DECIDE(inq, "guards:failed", said_text(why.message));
 	}
 	inq->known.guarded = true;
 	inq->known.fails_guarded =
@@ -80,21 +78,15 @@ int hit_look_for_damage(struct inquiry *inq)
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
 	r = take_damage(inq, &heap.identity, &report);
 	if (r == 0)
-		r = observers_tell_effect(inq, "heap", hunt_rate_of_all(inq), &report.heap);
+		r = observers_tell_effect(inq, "with:guards", hunt_rate_of_all(inq), &report.heap);
 	if (r == 0 && report.findings.count > 0 && inq->evidence.list.count == before)
-		r = decide(inq, "with guards around blocks damage was seen only in trials that "
-				"failed in another way");
+		r = DECIDE(inq, "guards:elsewhere");
 	else if (r == 0 && report.findings.count > 0)
-		r = decide(inq,
-			   "with guards around blocks: %zu kind%s of damage in %" PRIu64 " trials",
-			   report.findings.count, report.findings.count == 1 ? "" : "s",
-			   report.heap.trials);
-	else if (r == 0 && !report.interrupted) {
-		r = decide(inq,
-			   "with guards around blocks no damage was seen in %" PRIu64
-			   " trials, of which %" PRIu64 " failed",
-			   report.heap.trials, report.heap.failed);
-	}
+		r = DECIDE(inq, "guards:damage", said_number(report.findings.count),
+			   said_number(report.heap.trials));
+	else if (r == 0 && !report.interrupted)
+		r = DECIDE(inq, "guards:clean", said_number(report.heap.trials),
+			   said_number(report.heap.failed));
 	heap_report_deinit(&report);
 	return r;
 }
@@ -112,10 +104,8 @@ static int read_plain(struct inquiry *inq)
 {
 	bool look = inq->how.close.observer != OBSERVE_NONE &&
 		    inq->known.target->signature.kind != FAILURE_TIMEOUT;
-	int r = decide(inq, "it is no fault of an instruction%s: %s%s",
-		       inq->known.target->always ? ", and every run shows it" : "",
-		       inq->known.target->signature.summary,
-		       look ? "; whether memory is damaged all the same, guards tell" : "");
+	int r = DECIDE(inq, "guards:no-fault", said_flag(inq->known.target->always),
+		       said_text(inq->known.target->signature.summary), said_flag(look));
 
 	if (r == 0 && look)
 		r = hit_look_for_damage(inq);
@@ -126,7 +116,7 @@ static int read_plain(struct inquiry *inq)
 /* Damage need not show itself: what nobody reads again, or what is written over in time. */
 static int look_at_heap(struct inquiry *inq)
 {
-	int r = decide(inq, "nothing fails; whether memory is damaged all the same, guards tell");
+	int r = DECIDE(inq, "guards:no-failure");
 
 	if (r == 0) {
 		hunt_allow(inq, SHARE_UNFAILED);
@@ -137,14 +127,14 @@ static int look_at_heap(struct inquiry *inq)
 	return r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.guarded || hunt_crashes(inq) || inq->known.summary.rate.trials == 0 ||
 	    inq->known.too_slow)
 		return false;
 	if (inq->known.target || inq->how.close.observer != OBSERVE_NONE)
 		return true;
-	strbuf_adds(why, "nothing fails, and nothing can be put into this program");
+	SAY(why, "why:no-agent-silent");
 	return false;
 }
 
@@ -169,7 +159,7 @@ const struct experiment_ops experiment_guards_first = { .name = "guards",
 
 /* A program that does not fail gets guards early: what they show in a dozen trials, hundreds as it
  * is would not. */
-static bool silent_applies(struct inquiry *inq, struct strbuf *why)
+static bool silent_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.guarded && inq->known.summary.rate.trials > 0 &&
 	       !inq->known.too_slow && inq->how.close.observer != OBSERVE_NONE;

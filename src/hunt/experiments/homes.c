@@ -493,8 +493,7 @@ static int run_without_frames(struct bench *bench, struct err *err)
 	bench->homes.no_frames = true;
 	if (!watch_round(bench, 0))
 		return 0;
-	bench_say(bench, "it does not fail with a hook on the function whose variable it is: "
-			 "watching the other homes only");
+	BENCH_SAY(bench, "homes:no-hook");
 	return run_again(bench, err);
 }
 
@@ -528,15 +527,13 @@ static bool context_is_crowded(const struct bench *bench)
  * the newest ones, then all of them. */
 enum way { WAY_SAME, WAY_CONTEXT, WAY_PAGES };
 
-static const char *way_words(enum way way, unsigned int round)
+static const char *way_id(enum way way, unsigned int round)
 {
 	if (way == WAY_PAGES)
-		return "watching %zu home%s in all blocks of the same context, on watched pages";
+		return "homes:pages";
 	if (way == WAY_CONTEXT)
-		return "watching %zu home%s in any block of the same context";
-	return round == 0 ? "watching %zu home%s by the key of the block"
-			  : "the keys did not lead to the victim: watching %zu home%s as what a "
-			    "function on the crash's stack is given";
+		return "homes:context";
+	return round == 0 ? "homes:key" : "homes:argument";
 }
 
 static int watch_homes(struct bench *bench, struct err *err)
@@ -557,8 +554,7 @@ static int watch_homes(struct bench *bench, struct err *err)
 					 bench->round.watched == 0) ||
 					!watch_context(bench)))
 			break;
-		bench_say(bench, way_words(way, round), bench->watchset.list.count,
-			  bench->watchset.list.count == 1 ? "" : "s");
+		BENCH_SAY(bench, way_id(way, round), said_number(bench->watchset.list.count));
 		bench->homes.other_way = way == WAY_SAME ? can_watch_round(bench, round + 1) ||
 								   can_watch_context(bench)
 							 : way == WAY_CONTEXT;
@@ -588,7 +584,7 @@ static int follow_copies(struct bench *bench, int level, struct err *err)
 	if (bench->request->limits.hops < 2 || !bench_may_go_on(bench) || !copy ||
 	    !watchset_add_source(&bench->watchset, copy->write.write, &copy->source, LEVELS_MAX))
 		return 0;
-	bench_say(bench, "the value was only copied: watching where it came from, too");
+	BENCH_SAY(bench, "homes:copied");
 	return run_again(bench, err);
 }
 
@@ -625,10 +621,8 @@ static void conclude_homes(struct bench *bench)
 		/* Nobody was caught anywhere: the first home's accounts say so. */
 		if (bench->homes.levels[0].observations.count > 0)
 			tell_level(bench, &bench->homes.levels[0], 1, HOP_NOTHING);
-		bench->ret->outcome = mem_strdup(
-			bench->ret->watched_failed > 0
-				? "nobody was caught writing the homes that the bad value came from"
-				: "it did not fail while it was watched");
+		SAY(&bench->ret->outcome,
+		    bench->ret->watched_failed > 0 ? "outcome:nobody" : "outcome:hidden");
 		return;
 	}
 	more = source->observations.count > 0;
@@ -640,8 +634,7 @@ static void conclude_homes(struct bench *bench)
 					    : HOP_LIMIT);
 	if (more)
 		tell_level(bench, source, 2, HOP_ORIGIN);
-	bench->ret->outcome = mem_printf("who wrote it is known after %u hop%s", bench->ret->hops,
-					 bench->ret->hops == 1 ? "" : "s");
+	SAY(&bench->ret->outcome, "outcome:writer", said_number(bench->ret->hops));
 }
 
 static bool anybody_caught(const struct level *level)
@@ -679,7 +672,7 @@ void homes_settle(struct bench *bench, bool over)
 
 /* ---- the experiments ---- */
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 
@@ -698,9 +691,8 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 
-	bench_say(bench, "trial %" PRIu64 ": %zu home%s found on the way back from the crash",
-		  bench->start.first->trial, bench->start.first->backtrack.steps.count,
-		  bench->start.first->backtrack.steps.count == 1 ? "" : "s");
+	BENCH_SAY(bench, "homes:found", said_number(bench->start.first->trial),
+		  said_number(bench->start.first->backtrack.steps.count));
 	bench->homes.watched = true;
 	return watch_homes(bench, inq->err);
 }
@@ -716,7 +708,7 @@ const struct experiment_ops experiment_homes = { .name = "homes",
 
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
-static bool copies_apply(struct inquiry *inq, struct strbuf *why)
+static bool copies_apply(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 	int level = telling_level(bench);

@@ -8,8 +8,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
-
 #include "run/settings.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
@@ -34,17 +32,16 @@ static uint64_t trials_of(const struct inquiry *inq)
 	return wanted < TRIALS_LEAST ? TRIALS_LEAST : wanted < TRIALS_MOST ? wanted : TRIALS_MOST;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (!hunt_crashes(inq))
 		return false;
 	if (inq->how.close.observer == OBSERVE_NONE) {
-		strbuf_adds(why, "nothing can be put into this program");
+		SAY(why, "why:no-agent");
 		return false;
 	}
 	if (inq->how.plain.observer >= OBSERVE_IDS) {
-		strbuf_addf(why, "the trials so far were run under %s",
-			    observer_names[inq->how.plain.observer]);
+		SAY(why, "why:observed", said_text(observer_names[inq->how.plain.observer]));
 		return false;
 	}
 	return true;
@@ -63,14 +60,13 @@ int observers_tell_effect(struct inquiry *inq, const char *observer, const struc
 
 	if (with->trials == 0)
 		return 0;
-	return decide_in(inq, "observers",
-			 "%s: %" PRIu64 " of %" PRIu64 " trials failed, without %" PRIu64
-			 " of %" PRIu64 " (p = %.2g): %s",
-			 observer, with->failed, with->trials, without->failed, without->trials, p,
-			 p >= RATES_DIFFER_P	      ? "no sign that it changes the rate"
-			 : with->failed == 0	      ? "it hides it"
-			 : with->rate > without->rate ? "it brings it out more often"
-						      : "it makes it rarer");
+	return DECIDE_IN(inq, "observers", "observers:effect", said_word(observer),
+			 said_number(with->failed), said_number(with->trials),
+			 said_number(without->failed), said_number(without->trials), said_real(p),
+			 said_word(p >= RATES_DIFFER_P		? "effect:none"
+				   : with->failed == 0		? "effect:hides"
+				   : with->rate > without->rate ? "effect:more"
+								: "effect:less"));
 }
 
 static int ask(struct inquiry *inq, const char *const *arms, struct attempted *ret)
@@ -119,11 +115,7 @@ static int follow_stranger(struct inquiry *inq, const char *id)
 	inq->known.match = (struct target){ .faults = true };
 	r = target_set(&inq->known.match, inq->cs, id, inq->err);
 	inq->known.match.exact = false;
-	return r == 0 ? decide(inq,
-			       "under ids it fails in another way, not met without them: %s; that "
-			       "is taken for the same failure",
-			       inq->known.match.signature.summary)
-		      : r;
+	return r == 0 ? DECIDE(inq, "ids:moved", said_text(inq->known.match.signature.summary)) : r;
 }
 
 /* Of one pointer that leads nowhere, NULL or garbage may be what remains under ids. */
@@ -171,9 +163,7 @@ static int ask_disturbed(struct inquiry *inq)
 
 	inq->known.without_ids = true;
 	if (inq->how.plain.settings->chaos != 0)
-		return decide_in(inq, "observers",
-				 "it is disturbed (--chaos) already, so it is chased without "
-				 "ids");
+		return DECIDE_IN(inq, "observers", "ids:chaos-already");
 	/* What came before may have taken all of the stage's time. */
 	hunt_allow(inq, SHARE_DISTURBED);
 	r = ask(inq, arms, &seen);
@@ -181,21 +171,16 @@ static int ask_disturbed(struct inquiry *inq)
 		return r;
 	rate = &seen.arms[ARM_IDS];
 	if (rate->failed == 0)
-		return decide_in(inq, "observers",
-				 "ids and chaos: %" PRIu64 " of %" PRIu64
-				 " trials failed: chaos has not brought it out again, so it is "
-				 "chased without ids",
-				 rate->failed, rate->trials);
+		return DECIDE_IN(inq, "observers", "ids:chaos-clean", said_number(rate->failed),
+				 said_number(rate->trials));
 	disturb_close(inq);
 	inq->known.without_ids = false;
 	inq->known.ids_trial = seen.example[ARM_IDS];
 	inq->known.ids_series = seen.series;
 	inq->known.ids_arm = ARM_IDS;
 	inq->known.close_rate = *rate;
-	return decide_in(inq, "observers",
-			 "ids and chaos: %" PRIu64 " of %" PRIu64
-			 " trials failed: chaos brings it out again, so it is chased with both",
-			 rate->failed, rate->trials);
+	return DECIDE_IN(inq, "observers", "ids:chaos", said_number(rate->failed),
+			 said_number(rate->trials));
 }
 
 int observers_drop_ids(struct inquiry *inq, const struct rate *seen)
@@ -204,12 +189,10 @@ int observers_drop_ids(struct inquiry *inq, const struct rate *seen)
 	int r;
 
 	inq->known.ids_hide_it = p < CHANGES_P;
-	r = decide_in(inq, "observers",
-		      "ids: none of %" PRIu64 " trials failed, without %" PRIu64 " of %" PRIu64
-		      " (p = %.2g): %s",
-		      seen->trials, inq->known.target_rate.failed, inq->known.target_rate.trials, p,
-		      inq->known.ids_hide_it ? "ids hide it, so they are dropped"
-					     : "too few to tell whether ids hide it");
+	r = DECIDE_IN(inq, "observers", "ids:none-failed", said_number(seen->trials),
+		      said_number(inq->known.target_rate.failed),
+		      said_number(inq->known.target_rate.trials), said_real(p),
+		      said_word(inq->known.ids_hide_it ? "ids:dropped" : "ids:unknown"));
 	return r == 0 && inq->known.ids_hide_it ? ask_disturbed(inq) : r;
 }
 
@@ -221,19 +204,17 @@ static int tell(struct inquiry *inq, const struct attempted *seen)
 
 	inq->known.ids_hide_it = hidden(inq, seen);
 	if (inq->known.ids_hide_it)
-		what = "ids hide it, so they are dropped";
+		what = "ids:dropped";
 	else if (ids->failed == 0)
-		what = "too few to tell whether ids hide it, so they are used";
+		what = "ids:unknown-kept";
 	else if (p < CHANGES_P && ids->rate < crash->rate)
-		what = "ids make it rarer; they are used all the same";
+		what = "ids:rarer";
 	else
-		what = "it stands ids, so they are used";
-	return decide(inq,
-		      "ids: %" PRIu64 " of %" PRIu64 " trials failed, %s: %" PRIu64 " of %" PRIu64
-		      ", %" PRIu64 " of %" PRIu64 " before (p = %.2g): %s",
-		      ids->failed, ids->trials, inq->known.agent_hides_it ? "none" : "crash",
-		      crash->failed, crash->trials, inq->known.target_rate.failed,
-		      inq->known.target_rate.trials, p, what);
+		what = "ids:kept";
+	return DECIDE(inq, "ids:told", said_number(ids->failed), said_number(ids->trials),
+		      said_flag(inq->known.agent_hides_it), said_number(crash->failed),
+		      said_number(crash->trials), said_number(inq->known.target_rate.failed),
+		      said_number(inq->known.target_rate.trials), said_real(p), said_word(what));
 }
 
 static int run(struct inquiry *inq)

@@ -163,7 +163,7 @@ static bool read_named(struct bench *bench)
 	return true;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 
@@ -186,11 +186,9 @@ static int run(struct inquiry *inq)
 		return 0;
 	if (bench->start.looks > 0) {
 		bench->start.look_max = 0;
-		bench_say(bench, "they show nothing: running it on until it crashes");
+		BENCH_SAY(bench, "chase:look-on");
 	} else {
-		bench_say(bench,
-			  "running it with%s allocation ids until it fails, to see what is hit",
-			  bench->request->start.without_ids ? "out" : "");
+		BENCH_SAY(bench, "chase:look", said_flag(bench->request->start.without_ids));
 	}
 	return round_run(bench, &look_round, inq->err);
 }

@@ -7,7 +7,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ static void count_signals(const struct inquiry *inq, struct host_signs *signs)
 	signs->sites = (unsigned int)sites.count;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct verdict verdict = { 0 };
 	struct host_signs signs = { 0 };
@@ -56,7 +55,7 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	if (!hunt_crashes(inq) || inq->ret->interrupted)
 		return false;
 	if (hunt_always(inq) || inq->known.plain_fault) {
-		strbuf_adds(why, "every run fails in the same way, which no broken machine does");
+		SAY(why, "why:every-run");
 		return false;
 	}
 	judge_evidence(&inq->evidence, &verdict);
@@ -64,10 +63,10 @@ static bool applies(struct inquiry *inq, struct strbuf *why)
 	verdict_deinit(&verdict);
 	count_signals(inq, &signs);
 	if (firm)
-		strbuf_adds(why, "what was caught explains it");
+		SAY(why, "why:explained");
 	else if (signs.segv + signs.bus + signs.ill == 0)
-		strbuf_adds(why, "the program stopped itself, it did not stumble");
-	return why->len == 0;
+		SAY(why, "why:stopped-itself");
+	return !said_anything(why);
 }
 
 /* ---- one core ---- */
@@ -141,11 +140,9 @@ static int pin(struct inquiry *inq, struct host_signs *signs)
 	signs->core_p = 1;
 	if (cores.core >= 0 && cores.count > 1)
 		signs->core_p = fmin(1, fisher_greater(&table) * cores.count);
-	return decide(inq,
-		      "kept on one core: core %d failed %" PRIu64 " of %" PRIu64
-		      " times, the others %" PRIu64 " of %" PRIu64 " (p = %.2g)",
-		      cores.core, table.failed_a, table.trials_a, table.failed_b, table.trials_b,
-		      signs->core_p);
+	return DECIDE(inq, "machine:core", said_signed(cores.core), said_number(table.failed_a),
+		      said_number(table.trials_a), said_number(table.failed_b),
+		      said_number(table.trials_b), said_real(signs->core_p));
 }
 
 /* ---- one of several machines ---- */
@@ -164,11 +161,9 @@ static int note_node(struct inquiry *inq, struct host_signs *signs)
 	(void)snprintf(signs->node, sizeof(signs->node), "%s",
 		       odd->node[0] != '\0' ? odd->node : "this one");
 	signs->node_p = odd->p;
-	return decide(inq,
-		      "the machine '%s' failed %" PRIu64 " of %" PRIu64
-		      " times, the others %" PRIu64 " of %" PRIu64 " (p = %.2g)",
-		      signs->node, odd->rate.failed, odd->rate.trials,
-		      s->rate.failed - odd->rate.failed, s->rate.trials - odd->rate.trials, odd->p);
+	return DECIDE(inq, "machine:node", said_text(signs->node), said_number(odd->rate.failed),
+		      said_number(odd->rate.trials), said_number(s->rate.failed - odd->rate.failed),
+		      said_number(s->rate.trials - odd->rate.trials), said_real(odd->p));
 }
 
 /* ---- memory ---- */
@@ -179,17 +174,17 @@ static int test_memory(struct inquiry *inq, struct host_signs *signs)
 	struct memtest_result result;
 
 	if (inq->how.plain.settings->fleet)
-		return decide(inq, "the trials ran on other machines: their memory was not tested");
+		return DECIDE(inq, "machine:remote");
 	if (left < 2 * MEMTEST_S)
-		return decide(inq, "no time is left for a memory test");
+		return DECIDE(inq, "machine:no-time");
 	if (memtest_run(&(struct memtest_request){ .seconds = MEMTEST_S }, &result) < 0)
-		return decide(inq, "there is too little free memory to test some");
+		return DECIDE(inq, "machine:no-memory");
 	signs->memory_tested = true;
 	signs->memory_errors = result.errors;
 	signs->memory_seconds = result.seconds;
-	return decide(inq, "memory test: %" PRIu64 " errors in %zu MiB, %.1f s on %u core%s",
-		      result.errors, result.bytes >> 20, result.seconds, result.cores,
-		      result.cores == 1 ? "" : "s");
+	return DECIDE(inq, "machine:memory", said_number(result.errors),
+		      said_number(result.bytes >> 20), said_real(result.seconds),
+		      said_number(result.cores));
 }
 
 static int run(struct inquiry *inq)
@@ -205,14 +200,10 @@ static int run(struct inquiry *inq)
 	r = note_node(inq, e.host);
 	suspicious = signs_flips(e.host) || signs_signals(e.host) || signs_node(e.host);
 	if (r == 0)
-		r = decide(
-			inq,
-			"%u flipped bit%s without a writer; SIGSEGV %u, SIGBUS %u, SIGILL %u, in %u "
-			"place%s: %s",
-			e.host->bit_flips, e.host->bit_flips == 1 ? "" : "s", e.host->segv,
-			e.host->bus, e.host->ill, e.host->sites, e.host->sites == 1 ? "" : "s",
-			suspicious ? "the machine may be at fault, so one core at a time"
-				   : "nothing points to the machine");
+		r = DECIDE(inq, "machine:signs", said_number(e.host->bit_flips),
+			   said_number(e.host->segv), said_number(e.host->bus),
+			   said_number(e.host->ill), said_number(e.host->sites),
+			   said_flag(suspicious));
 	if (r == 0 && suspicious && !hunt_over(inq))
 		r = pin(inq, e.host);
 	if (r == 0 && !inq->ret->interrupted)

@@ -24,14 +24,16 @@
 #define BASELINE_LEAST 20u
 #define BASELINE_MOST 200u
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (!hunt_crashes(inq))
 		return false;
 	if (inq->request->framework)
 		return true;
-	strbuf_adds(why, inq->request->no_framework ? inq->request->no_framework
-						    : "there is no list of tests to choose from");
+	if (inq->request->no_framework)
+		said_as_text(why, inq->request->no_framework);
+	else
+		SAY(why, "why:no-tests");
 	return false;
 }
 
@@ -96,12 +98,9 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || inq->spending.budget.spent)
 		return r;
 	*ret = false;
-	return decide(inq,
-		      "%zu of %zu tests failed in %" PRIu64 " of %" PRIu64
-		      " trials beside longer lists, by themselves in none of %" PRIu64
-		      ": what runs beside them is part of it, so all tests are run",
-		      result->items.count, result->total, result->minimal.failed,
-		      result->minimal.trials, seen.arms[0].trials);
+	return DECIDE(inq, "minimize:not-alone", said_number(result->items.count),
+		      said_number(result->total), said_number(result->minimal.failed),
+		      said_number(result->minimal.trials), said_number(seen.arms[0].trials));
 }
 
 /* Back to the whole list. */
@@ -145,25 +144,22 @@ static enum observer observer_of(const struct inquiry *inq)
 
 static int tell(struct inquiry *inq, const struct minimize_result *result)
 {
-	const char *nouns = result->nouns ? result->nouns : "tests";
 	int r;
 
 	if (result->verdict == MINIMAL_FOUND)
-		r = decide(inq,
-			   "%zu of %zu %s are needed, each of them: %" PRIu64 " of %" PRIu64
-			   " trials failed with them, %" PRIu64 " of %" PRIu64 " with all",
-			   result->items.count, result->total, nouns, result->minimal.failed,
-			   result->minimal.trials, result->full.failed, result->full.trials);
+		r = DECIDE(inq, "minimize:found", said_number(result->items.count),
+			   said_number(result->total), said_text(result->nouns),
+			   said_number(result->minimal.failed), said_number(result->minimal.trials),
+			   said_number(result->full.failed), said_number(result->full.trials));
 	else
-		r = decide(inq, "%zu of %zu %s bring it out; shorter lists were not found%s",
-			   result->items.count, result->total, nouns,
-			   inq->spending.budget.spent ? " in the time that there was" : "");
+		r = DECIDE(inq, "minimize:shorter", said_number(result->items.count),
+			   said_number(result->total), said_text(result->nouns),
+			   said_flag(inq->spending.budget.spent));
 	if (r == 0 && result->order_checked)
-		r = decide(inq,
-			   "in reverse order %" PRIu64 " of %" PRIu64
-			   " trials failed, in random order %" PRIu64 " of %" PRIu64,
-			   result->reversed.failed, result->reversed.trials,
-			   result->shuffled.failed, result->shuffled.trials);
+		r = DECIDE(inq, "minimize:order", said_number(result->reversed.failed),
+			   said_number(result->reversed.trials),
+			   said_number(result->shuffled.failed),
+			   said_number(result->shuffled.trials));
 	return r;
 }
 
@@ -173,11 +169,7 @@ static int tell_known(struct inquiry *inq)
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
 	judge_evidence(&inq->evidence, &verdict);
-	return verdict.firm ? decide(inq,
-				     "who did it is known: %s; a shorter list makes the proof of a "
-				     "fix cheaper",
-				     verdict_class_words(verdict.class))
-			    : 0;
+	return verdict.firm ? DECIDE(inq, "minimize:known", said_class(verdict.class)) : 0;
 }
 
 static int run(struct inquiry *inq)
@@ -217,17 +209,14 @@ static int run(struct inquiry *inq)
 		return r;
 	r = minimize_run(inq->cs, &minimize, &result, &why);
 	if (r < 0)
-		return decide(inq, "the list of tests was not made shorter: %s", why.message);
+		return DECIDE(inq, "minimize:failed", said_text(why.message));
 	hunt_count(inq, result.trials + result.no_information,
 		   result.full.failed + result.minimal.failed, result.earlier);
 	inq->ret->interrupted |= result.interrupted;
 	if (result.interrupted)
 		return 0;
 	if (!same_failure(inq, &result))
-		return decide(inq,
-			      "the list was made shorter for another failure, %s, so it is not "
-			      "used; --signature names one",
-			      result.target);
+		return DECIDE(inq, "minimize:other", said_text(result.target));
 	take_list(inq, &result);
 	r = case_series(inq->cs, &minimize.identity, 0, &found, inq->err);
 	if (r == 0)

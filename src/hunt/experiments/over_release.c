@@ -289,7 +289,7 @@ static const struct round_ops account_round = {
 
 /* ---- the experiment ---- */
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	(void)why;
 	return late_release(&inq->bench->ret->evidence) != NULL;
@@ -311,8 +311,7 @@ static int run(struct inquiry *inq)
 	if (watchset_add_block(&bench->watchset, late->home.key, late->home.offset, late->width)) {
 		bench->watchset.list.items[0].after_free = true;
 		bench->watchset.list.items[0].size = late->victim->size;
-		bench_say(bench, "a count went on after the block's end: who took and gave back "
-				 "references");
+		BENCH_SAY(bench, "chase:references");
 		r = bench_plan(bench, inq->err);
 		if (r == 0)
 			r = round_run(bench, &account_round, inq->err);

@@ -128,8 +128,7 @@ static void tell_race(struct bench *bench, unsigned int spec, const struct hit *
 	race->victim = block_life_dup(race->second->victim);
 	race->gap_ns = second->hit->time_ns - first->hit->time_ns;
 	race->lost_update = true;
-	observation.race.note = mem_strdup(
-		"the second thread had read it before the first one wrote, and did not look again");
+	SAY(&observation.race.note, "noted:lost-update");
 	VEC_PUSH(&bench->race->observations, observation);
 }
 
@@ -451,9 +450,7 @@ static bool tell(struct bench *bench)
 	hop.hop->trials = bench->ret->evidence.trials;
 	hop.hop->end = HOP_ORIGIN;
 	VEC_PUSH(&bench->ret->evidence.list, hop);
-	mem_free(bench->ret->outcome);
-	bench->ret->outcome =
-		mem_strdup("two threads were seen at one word, and an update was lost");
+	SAY(&bench->ret->outcome, "outcome:race");
 	return true;
 }
 
@@ -488,7 +485,7 @@ static bool is_open(const struct bench *bench)
 	}
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 
@@ -514,9 +511,7 @@ static int run(struct inquiry *inq)
 
 	find_words(bench, &words);
 	if (words.list.count > 0)
-		bench_say(bench,
-			  "it has threads: watching who reads and writes what was freed, and "
-			  "what the crash read");
+		BENCH_SAY(bench, "chase:threads");
 	bench->race = &race;
 	while (r == 0 && !told && bench_may_go_on(bench) && watch_words(bench, &words, &next)) {
 		r = bench_plan(bench, inq->err);

@@ -30,14 +30,14 @@ static unsigned int affordable(const struct bench *bench)
 	return each * TRIALS_MAX > most ? (unsigned int)(most / each) : TRIALS_MAX;
 }
 
-bool random_fill_worth(struct bench *bench, const char *what, const char *command)
+bool random_fill_worth(struct bench *bench, bool fresh)
 {
 	if (!bench_may_go_on(bench))
 		return false;
 	if (affordable(bench) > 0)
 		return true;
-	bench_say(bench, "whether it goes with what stands in %s would take %u trials%s%s", what,
-		  TRIALS, command ? ": " : "", command ? command : "");
+	BENCH_SAY(bench, "fill:price", said_flag(fresh), said_number(TRIALS),
+		  fresh ? said_none() : said_text("redhand heap --poison-chance 0.5"));
 	return false;
 }
 

@@ -16,6 +16,7 @@
 
 #include "run/settings.h"
 #include "search/stats/rate.h"
+#include "studies/series/findings.h"
 
 #define FAILURES 8u
 #define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */
@@ -157,11 +158,9 @@ static int tell_slots(struct inquiry *inq)
 	if (s->odd_slot < 0)
 		return 0;
 	odd = &s->slots.items[s->odd_slot];
-	return decide(inq,
-		      "slot %u is not like the others: %" PRIu64 " of %" PRIu64
-		      " failed there, %" PRIu64 " of %" PRIu64 " elsewhere (p = %.2g)",
-		      odd->slot, odd->rate.failed, odd->rate.trials,
-		      s->rate.failed - odd->rate.failed, s->rate.trials - odd->rate.trials, odd->p);
+	return DECIDE(inq, "rate:slot", said_number(odd->slot), said_number(odd->rate.failed),
+		      said_number(odd->rate.trials), said_number(s->rate.failed - odd->rate.failed),
+		      said_number(s->rate.trials - odd->rate.trials), said_real(odd->p));
 }
 
 /* What nobody but the budget calls a hang is no failure when every run shows it. */
@@ -174,7 +173,6 @@ static bool is_too_slow(const struct inquiry *inq)
 static int tell(struct inquiry *inq)
 {
 	const struct series_summary *s = &inq->known.summary;
-	char share[40] = "";
 	int r = choose_target(inq);
 
 	if (r < 0)
@@ -182,33 +180,27 @@ static int tell(struct inquiry *inq)
 	if (is_too_slow(inq)) {
 		inq->known.too_slow = true;
 		inq->known.target = NULL;
-		return decide(inq,
-			      "none of %" PRIu64 " trials ended within %.0f s, which is what the "
-			      "budget leaves to one",
-			      s->rate.trials, inq->request->hangs_s);
+		return DECIDE(inq, "rate:too-slow", said_number(s->rate.trials),
+			      said_real(inq->request->hangs_s));
 	}
 	inq->ret->failed |= s->failed_any > 0;
 	if (s->rate.trials == 0)
-		return decide(inq, "no trial came to its end");
+		return DECIDE(inq, "rate:none-ended");
 	if (!inq->known.target)
-		return decide(inq,
-			      "none of %" PRIu64 " trials failed: a rate above %.2g %% is excluded "
-			      "with 95 %% confidence",
-			      s->rate.trials, s->clean_bound * 100);
-	if (inq->known.target_rate.failed < inq->known.rate.failed)
-		(void)snprintf(share, sizeof(share), " (%" PRIu64 " of these)",
-			       inq->known.target_rate.failed);
-	r = decide(inq, "%" PRIu64 " of %" PRIu64 " trials failed%s; the hunt is for %s%s, %s: %s",
-		   inq->known.rate.failed, s->rate.trials,
-		   inq->request->signature		    ? " in this way"
-		   : s->failed_any > inq->known.rate.failed ? ", those that always fail left out"
-							    : "",
-		   inq->known.target->signature.id, share,
-		   hunt_always(inq) ? "which every run shows"
-		   : inq->known.target->rate.failed == s->rate.trials
-			   ? "which every run has shown so far"
-			   : "which comes and goes",
-		   inq->known.target->signature.summary);
+		return DECIDE(inq, "rate:clean", said_number(s->rate.trials),
+			      said_real(s->clean_bound * 100));
+	r = DECIDE(inq, "rate:failed", said_number(inq->known.rate.failed),
+		   said_number(s->rate.trials), said_flag(inq->request->signature),
+		   said_flag(s->failed_any > inq->known.rate.failed),
+		   said_text(inq->known.target->signature.id),
+		   inq->known.target_rate.failed < inq->known.rate.failed
+			   ? said_number(inq->known.target_rate.failed)
+			   : said_none(),
+		   said_word(hunt_always(inq) ? "shows:always"
+			     : inq->known.target->rate.failed == s->rate.trials
+				     ? "shows:so-far"
+				     : "shows:sometimes"),
+		   said_text(inq->known.target->signature.summary));
 	return r == 0 ? tell_slots(inq) : r;
 }
 
@@ -408,6 +400,28 @@ int rate_measure(struct inquiry *inq)
 	return r == 0 ? tell(inq) : r;
 }
 
+int rate_take(struct inquiry *inq, struct series_id series)
+{
+	AUTO(tally_deinit) struct tally tally = { 0 };
+	struct series_summary seen = { 0 };
+	uint64_t clean = inq->known.summary.rate.trials;
+	int r = tally_load(&tally, inq->cs, series, inq->err);
+
+	if (r == 0)
+		r = findings_summarise(
+			&(struct findings_source){ .tally = &tally,
+						   .cs = inq->cs,
+						   .series = series,
+						   .readings = inq->how.plain.settings->readings },
+			&seen, inq->err);
+	if (r < 0)
+		return r;
+	seen.rate = rate_wilson(seen.rate.trials + clean, seen.rate.failed, RATE_CONFIDENCE);
+	series_summary_deinit(&inq->known.summary);
+	inq->known.summary = seen;
+	return tell(inq);
+}
+
 /* ---- first with allocation ids ---- */
 
 static bool is_long(const struct inquiry *inq)
@@ -447,12 +461,9 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	if (r < 0 || !may_go_on(inq) || shown(inq) || busy(inq) > BUSY_LITTLE ||
 	    inq->known.summary.use.wall_mean_s < WAITS_S)
 		return r;
-	r = decide(
-		inq,
-		"a trial takes %.1f s and keeps a core busy for %.0f %% of them: %u slots instead "
-		"of %u",
-		inq->known.summary.use.wall_mean_s, busy(inq) * 100, slots_with_room(inq),
-		inq->how.jobs);
+	r = DECIDE(inq, "rate:slots", said_real(inq->known.summary.use.wall_mean_s),
+		   said_real(busy(inq) * 100), said_number(slots_with_room(inq)),
+		   said_number(inq->how.jobs));
 	hunt_count(inq, inq->known.summary.rate.trials, 0, 0);
 	inq->how.jobs = slots_with_room(inq);
 	line = mem_printf("jobs %u\n", inq->how.jobs);
@@ -507,9 +518,7 @@ static int adopt_ids(struct inquiry *inq, const struct series_found *found)
 static int give_up_ids(struct inquiry *inq)
 {
 	const struct series_summary *s = &inq->known.summary;
-	int r = decide(inq,
-		       "with allocation ids none of %" PRIu64 " trials crashed: on without them",
-		       s->rate.trials);
+	int r = DECIDE(inq, "rate:ids-clean", said_number(s->rate.trials));
 
 	inq->ret->failed |= s->failed_any > 0;
 	if (hunt_over(inq))
@@ -520,7 +529,7 @@ static int give_up_ids(struct inquiry *inq)
 	return r;
 }
 
-static bool first_applies(struct inquiry *inq, struct strbuf *why)
+static bool first_applies(struct inquiry *inq, struct said *why)
 {
 	return inq->how.plain.observer == OBSERVE_CRASH &&
 	       inq->how.close.observer != OBSERVE_NONE && !inq->request->signature;
@@ -560,7 +569,7 @@ const struct experiment_ops experiment_first_failure = { .name = "first-failure"
 
 /* ---- as it is ---- */
 
-static bool rate_applies(struct inquiry *inq, struct strbuf *why)
+static bool rate_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.too_slow;
 }
@@ -579,7 +588,7 @@ const struct experiment_ops experiment_rate = { .name = "rate",
 						.price = rate_price,
 						.run = rate_measure };
 
-static bool rare_applies(struct inquiry *inq, struct strbuf *why)
+static bool rare_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.too_slow && !inq->known.damaged &&
 	       !inq->known.fails_guarded && inq->known.summary.rate.trials > 0 &&
@@ -615,7 +624,7 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 
 /* ---- how often exactly: last, for the proof of a fix ---- */
 
-static bool often_applies(struct inquiry *inq, struct strbuf *why)
+static bool often_applies(struct inquiry *inq, struct said *why)
 {
 	bool ids = inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
 		   inq->how.plain.observer == OBSERVE_IDS;
@@ -647,8 +656,9 @@ static int often_run(struct inquiry *inq)
 		if (strcmp(s->signature.id, hunted) == 0)
 			inq->known.target = s;
 	r = set_match(inq);
-	return r == 0 ? decide_in(inq, "rate", "%" PRIu64 " of %" PRIu64 " trials failed in all",
-				  inq->known.summary.failed_any, inq->known.summary.rate.trials)
+	return r == 0 ? DECIDE_IN(inq, "rate", "rate:all",
+				  said_number(inq->known.summary.failed_any),
+				  said_number(inq->known.summary.rate.trials))
 		      : r;
 }
 

@@ -34,7 +34,7 @@ static const int64_t count_offsets[] = { 0, 16, 32 };
 void release_deinit(struct release *release)
 {
 	mem_free(release->key);
-	mem_free(release->account);
+	said_deinit(&release->account);
 	stack_deinit(&release->born);
 	stack_deinit(&release->last);
 	stack_deinit(&release->stored);
@@ -126,18 +126,15 @@ static const struct hit *last_reference(const struct trial_hits *log, uint64_t i
 	return found;
 }
 
-static void say_place(struct strbuf *sb, const struct hit *caught, struct symbols *symbols)
+static struct said_value place_of(const struct hit *caught, struct symbols *symbols)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	const struct frame *site;
+	struct said_value value;
 
 	hit_describe(caught, symbols, e.write);
-	site = stack_site(&e.write->writer);
-	if (site)
-		frame_describe(site, sb);
-	else
-		strbuf_adds(sb, "somebody");
+	value = said_frame(stack_site(&e.write->writer));
 	evidence_deinit(&e);
+	return value;
 }
 
 /* Who took and gave back references, as often as each; of those that the ring still has. */
@@ -251,45 +248,48 @@ static void balances_read(const struct trial_hits *log, const struct hit *last,
 
 /* Did one of them give back more than it had taken? What owns a reference of somebody else's may.
  */
-static void say_balance(struct strbuf *sb, const struct trial_hits *log, const struct hit *last,
-			struct symbols *symbols)
+static struct said_value balance_value(const struct trial_hits *log, const struct hit *last,
+				       struct symbols *symbols)
 {
 	struct balances balances = { 0 };
+	struct said list = { 0 };
 
 	balances_read(log, last, symbols, &balances);
-	VEC_FOREACH (&balances.list, b)
-		if (b->given > b->taken && b->place)
-			strbuf_addf(sb, "%s gave back %d more than it took; ", b->place,
-				    b->given - b->taken);
+	VEC_FOREACH (&balances.list, b) {
+		struct said one = { 0 };
+
+		if (b->given <= b->taken || !b->place)
+			continue;
+		if (!said_anything(&list))
+			SAY(&list, "clauses");
+		SAY(&one, "account:balance", said_text(b->place),
+		    said_number((uint64_t)(b->given - b->taken)));
+		said_add(&list, said_part(&one));
+	}
 	balances_deinit(&balances);
+	return said_part(&list);
 }
 
-static char *account_of(const struct trial_hits *log, const struct hit *last,
-			struct symbols *symbols)
+static void account_of(const struct trial_hits *log, const struct hit *last,
+		       struct symbols *symbols, struct said *ret)
 {
 	struct account account = { 0 };
-	struct strbuf sb = { 0 };
+	struct said takers = { 0 };
 
 	VEC_FOREACH (&log->hits, caught)
 		if (is_booked(caught, last))
 			account_add(&account, caught);
-	say_balance(&sb, log, last, symbols);
-	strbuf_adds(&sb, "that was its last reference: ");
-	if (account.raised == 0) {
-		strbuf_adds(&sb, "nobody had taken one beside that which it was made with");
-		return strbuf_take(&sb);
-	}
-	strbuf_addf(&sb, "%u had been taken and %u given back; taken by ", account.raised,
-		    account.dropped);
 	for (unsigned int i = 0; i < account.count; i++) {
-		strbuf_adds(&sb, i > 0 ? ", " : "");
-		say_place(&sb, account.sites[i].caught, symbols);
-		if (account.sites[i].times > 1)
-			strbuf_addf(&sb, " (%u times)", account.sites[i].times);
+		struct said taker = { 0 };
+
+		if (i == 0)
+			SAY(&takers, "list");
+		SAY(&taker, "account:taker", place_of(account.sites[i].caught, symbols),
+		    said_count(account.sites[i].times > 1 ? account.sites[i].times : 0));
+		said_add(&takers, said_part(&taker));
 	}
-	if (account.more > 0)
-		strbuf_addf(&sb, " and %u more", account.more);
-	return strbuf_take(&sb);
+	SAY(ret, "account", balance_value(log, last, symbols), said_number(account.raised),
+	    said_number(account.dropped), said_part(&takers), said_count(account.more));
 }
 
 /* ---- what came before and after ---------------------------------------------------------------
@@ -512,7 +512,7 @@ static const struct hit *read_end(struct bench *bench)
 		return NULL;
 	release->caught++;
 	if (release->last.count == 0)
-		release->account = account_of(log, last, bench->symbols);
+		account_of(log, last, bench->symbols, &release->account);
 	copy_writer(bench, birth(log, last), &release->born);
 	copy_writer(bench, last, &release->last);
 	take_touch(bench, first_touch(log, last), last);
@@ -572,14 +572,12 @@ static void tell_counted(struct bench *bench, const struct trial_hits *log,
 {
 	struct release *release = &bench->release;
 	AUTO(mem_freep) char *keeper = function_of(stored, bench->symbols);
-	char *account;
+	struct said account = { 0 };
 
 	if (!keeper || is_counted(log, last, keeper, bench->symbols))
 		return;
-	account = mem_printf("%s took no reference for the pointer that it stored; %s", keeper,
-			     release->account);
-	mem_free(release->account);
-	release->account = account;
+	said_move(&account, &release->account);
+	SAY(&release->account, "account:keeper", said_text(keeper), said_part(&account));
 }
 
 static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
@@ -771,15 +769,16 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 		tell_block(release, block);
 		if (e->kind == EVIDENCE_HOLDER && home)
 			tell_holder(release, home, e->holder);
-		if (!e->note && (e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_FREED_USE))
-			e->note = mem_strdup(release->account);
+		if (!said_anything(&e->note) &&
+		    (e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_FREED_USE))
+			said_copy(&e->note, &release->account);
 	}
 }
 
 /* ---- the experiment ---- */
 
 /* Guards have shown an object that was used after its end. */
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	return inq->bench->told && inq->bench->release.key;
 }
@@ -793,7 +792,7 @@ static int watch_holder(struct bench *bench, struct err *err)
 {
 	int r;
 
-	bench_say(bench, "a global still pointed to it: watching who stores the pointer there");
+	BENCH_SAY(bench, "chase:global");
 	set_watch_on_holder(bench);
 	r = bench_plan(bench, err);
 	return r == 0 ? round_run(bench, &holder_round, err) : r;
@@ -808,8 +807,7 @@ static int run(struct inquiry *inq)
 
 	bench->watchset = (struct watchset){ 0 };
 	if (watch_round(bench)) {
-		bench_say(bench, "an object was used after its end: watching its count of "
-				 "references");
+		BENCH_SAY(bench, "chase:refcount");
 		r = bench_plan(bench, inq->err);
 		if (r == 0)
 			r = round_run(bench, &refcount_round, inq->err);

@@ -9,7 +9,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -140,55 +139,82 @@ static void adopt_nothing(struct inquiry *inq)
 	inq->known.agent_hides_it = true;
 }
 
-static void describe(const struct inquiry *inq, unsigned int arm, struct strbuf *sb)
+static struct said_value arm_value(const struct inquiry *inq, unsigned int arm)
+{
+	static const char *const ids[] = { [ARM_GIVEN] = "arm:given",
+					   [ARM_SLOTS] = "arm:slots",
+					   [ARM_CHAOS] = "arm:chaos",
+					   [ARM_NONE] = "arm:unobserved" };
+	struct said said = { 0 };
+
+	SAY(&said, ids[arm], said_number(other_slots(inq)), said_flag(other_slots(inq) > 1));
+	return said_part(&said);
+}
+
+static void adopt(struct inquiry *inq, unsigned int arm)
 {
 	if (arm == ARM_CHAOS)
-		strbuf_adds(sb, "disturbed (--chaos)");
+		adopt_chaos(inq);
 	else if (arm == ARM_NONE)
-		strbuf_adds(sb, "unobserved (--observe none)");
-	else if (arm == ARM_GIVEN)
-		strbuf_adds(sb, "as it was given");
-	else if (other_slots(inq) == 1)
-		strbuf_adds(sb, "alone (-j 1)");
-	else
-		strbuf_addf(sb, "%u side by side (-j %u)", other_slots(inq), other_slots(inq));
+		adopt_nothing(inq);
+	else if (arm == ARM_SLOTS)
+		adopt_slots(inq);
+}
+
+/* It had never failed before. Which setting did it cannot be told from so few, but it is run in the
+ * one that has shown it; that the observer hides it takes more than that. */
+static int take_first(struct inquiry *inq, const struct attempted *seen, struct said_value figures)
+{
+	unsigned int most = ARM_GIVEN;
+	int r;
+
+	for (unsigned int i = 0; i < ARM_NONE; i++)
+		if (seen->arms[i].failed > seen->arms[most].failed)
+			most = i;
+	r = DECIDE(inq, "settings:first", figures, arm_value(inq, most));
+	adopt(inq, most);
+	return r == 0 ? rate_take(inq, seen->series) : r;
+}
+
+static bool any_failed(const struct attempted *seen, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (seen->arms[i].failed > 0)
+			return true;
+	return false;
 }
 
 static int settle(struct inquiry *inq, const struct attempted *seen, unsigned int count)
 {
-	AUTO(strbuf_deinit) struct strbuf figures = { 0 }, name = { 0 };
+	struct said figures = { 0 };
 	double best_p = 1, best_rate = fmax(seen->arms[ARM_GIVEN].rate, inq->known.rate.rate);
 	unsigned int best = ARM_GIVEN;
 	int r;
 
+	if (seen->arms[ARM_GIVEN].trials == 0)
+		return DECIDE(inq, "settings:none-ended");
+	SAY(&figures, "list");
 	for (unsigned int i = 0; i < count; i++) {
 		const struct rate *rate = &seen->arms[i];
 		double p = i > 0 ? odds(inq, seen, i, count) : 1;
+		struct said figure = { 0 };
 
-		strbuf_adds(&figures, i > 0 ? ", " : "");
-		describe(inq, i, &figures);
-		strbuf_addf(&figures, " %" PRIu64 " of %" PRIu64 " failed", rate->failed,
-			    rate->trials);
+		SAY(&figure, "settings:figure", arm_value(inq, i), said_number(rate->failed),
+		    said_number(rate->trials));
+		said_add(&figures, said_part(&figure));
 		if (p < COMPARE_ALPHA && rate->rate > best_rate) {
 			best = i;
 			best_p = p;
 			best_rate = rate->rate;
 		}
 	}
-	if (seen->arms[ARM_GIVEN].trials == 0)
-		return decide(inq, "no trial came to its end in the time that there was");
+	if (best == ARM_GIVEN && !inq->known.target && any_failed(seen, count))
+		return take_first(inq, seen, said_part(&figures));
 	if (best == ARM_GIVEN)
-		return decide(inq, "%s: no setting brings it out, so it stays as it is",
-			      strbuf_str(&figures));
-	describe(inq, best, &name);
-	r = decide(inq, "%s (p = %.2g): from here on it is run %s", strbuf_str(&figures), best_p,
-		   strbuf_str(&name));
-	if (best == ARM_CHAOS)
-		adopt_chaos(inq);
-	else if (best == ARM_NONE)
-		adopt_nothing(inq);
-	else
-		adopt_slots(inq);
+		return DECIDE(inq, "settings:same", said_part(&figures));
+	r = DECIDE(inq, "settings:adopted", said_part(&figures), said_real(best_p),
+		   arm_value(inq, best));
+	adopt(inq, best);
 	/* The comparison may have taken all of its time. */
 	hunt_allow(inq, SHARE_ANEW);
 	return r == 0 ? rate_measure(inq) : r;
@@ -216,18 +242,18 @@ static int bring_out(struct inquiry *inq)
 	return r == 0 && !seen.interrupted ? settle(inq, &seen, count) : r;
 }
 
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.summary.rate.trials == 0 || inq->known.too_slow || inq->known.damaged ||
 	    inq->known.fails_guarded)
 		return false;
 	if (hunt_always(inq)) {
-		strbuf_adds(why, "it fails every time");
+		SAY(why, "why:always");
 		return false;
 	}
 	if (is_rare(inq))
 		return true;
-	strbuf_addf(why, "it fails often enough, every %.2g s", interval_s(inq));
+	SAY(why, "why:often", said_real(interval_s(inq)));
 	return false;
 }
 
@@ -268,18 +294,16 @@ static int ask_alone(struct inquiry *inq)
 	given = with_earlier(inq, &seen.arms[0]);
 	alone = &seen.arms[1];
 	p = attempt_p(&given, alone);
-	return decide_in(inq, "causes",
-			 "alone %" PRIu64 " of %" PRIu64 " trials failed, %u side by side %" PRIu64
-			 " of %" PRIu64 " (p = %.2g): %s",
-			 alone->failed, alone->trials, inq->how.jobs, given.failed, given.trials, p,
-			 p >= RATES_DIFFER_P ? "no sign that it matters, and it fails often enough"
-			 : alone->rate < given.rate
-				 ? "side by side it stays; what trials share may be part of it"
-				 : "it fails often enough side by side");
+	return DECIDE_IN(inq, "causes", "settings:alone", said_number(alone->failed),
+			 said_number(alone->trials), said_number(inq->how.jobs),
+			 said_number(given.failed), said_number(given.trials), said_real(p),
+			 said_word(p >= RATES_DIFFER_P	      ? "alone:same"
+				   : alone->rate < given.rate ? "alone:less"
+							      : "alone:more"));
 }
 
 /* Where somebody is accused, whether it fails alone is worth nothing. */
-static bool alone_applies(struct inquiry *inq, struct strbuf *why)
+static bool alone_applies(struct inquiry *inq, struct said *why)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
@@ -292,10 +316,8 @@ static bool alone_applies(struct inquiry *inq, struct strbuf *why)
 		return false;
 	if (inq->request->budget_trials > 0 &&
 	    2 * (double)cheap_trials(inq) > SHARE_TRIALS * (double)inq->request->budget_trials) {
-		strbuf_addf(why,
-			    "whether it fails alone, too, would take %" PRIu64 " of %" PRIu64
-			    " trials",
-			    2 * cheap_trials(inq), inq->request->budget_trials);
+		SAY(why, "why:alone", said_number(2 * cheap_trials(inq)),
+		    said_number(inq->request->budget_trials));
 		return false;
 	}
 	return true;

@@ -135,7 +135,7 @@ static const struct round_ops truncation_round = { .id = 1,
 						   .enough = enough };
 
 /* Whoever made the file shorter may be in a trial that has ended since, or is yet to come. */
-static bool applies(struct inquiry *inq, struct strbuf *why)
+static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (!bench_settled(inq->bench))
 		return false;
@@ -153,14 +153,11 @@ static int run(struct inquiry *inq)
 	struct bench *bench = inq->bench;
 	int r;
 
-	bench_say(bench,
-		  "a mapped file was made shorter: running it again until it is seen by whom");
+	BENCH_SAY(bench, "chase:file");
 	r = round_run(bench, &truncation_round, inq->err);
 	cuts_settle(bench);
-	if (r == 0 && cuts_state(bench) == CUTS_KNOWN) {
-		mem_free(bench->ret->outcome);
-		bench->ret->outcome = mem_strdup("a mapped file was made shorter");
-	}
+	if (r == 0 && cuts_state(bench) == CUTS_KNOWN)
+		SAY(&bench->ret->outcome, "outcome:file");
 	return r;
 }
 

@@ -73,7 +73,7 @@ void see_instances(struct bench *bench, const struct crash_reading *crashed,
 			return;
 	e = evidence_new(EVIDENCE_CONFLATION, crashed->trial, true);
 	if (!bench->probe.own.given)
-		e.note = mem_strdup(bench->probe.own.words);
+		said_copy(&e.note, &bench->probe.own.basis);
 	seen = e.conflation;
 	seen->address = second.start;
 	seen->offset = (int64_t)(second.address - second.start);

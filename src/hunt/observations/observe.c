@@ -278,17 +278,12 @@ static bool may_have_outlived(const struct bench *bench, const struct crash_read
 
 static void say_stored(struct bench *bench, const struct stack *writer)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	const struct frame *site = stack_site(writer);
 
 	if (!site || bench->homes.said_stored)
 		return;
 	bench->homes.said_stored = true;
-	frame_describe(site, &sb);
-	bench_say(bench,
-		  "the pointer was stored by %s; whether what it leads to had been freed by the "
-		  "time it was used cannot be told without ids",
-		  strbuf_str(&sb));
+	BENCH_SAY(bench, "chase:pointer", said_frame(site));
 }
 
 /* The value came with no write that was caught: then the latest one is nobody's that is looked for.
@@ -396,7 +391,7 @@ static void see_caught(struct bench *bench, const struct crash_reading *crashed,
 		observation->write.write->free_basis =
 			bench->probe.own.given ? FREE_SEEN : FREE_INFERRED;
 		if (!bench->probe.own.given)
-			observation->write.note = mem_strdup(bench->probe.own.words);
+			said_copy(&observation->write.note, &bench->probe.own.basis);
 	}
 	see_repeated(bench, log, in, observation, result);
 	see_pointer(result, observation->write.write);
@@ -604,10 +599,8 @@ static bool is_unguarded(const struct crash_reading *crashed)
 static void doubt_pointer(struct evidence *write)
 {
 	write->write->free_basis = FREE_UNSEEN;
-	if (!write->note)
-		write->note = mem_strdup("its place was another's before, and blocks of a malloc "
-					 "inside the program have no guards that would tell whose "
-					 "pointer it was");
+	if (!said_anything(&write->note))
+		SAY(&write->note, "noted:unguarded");
 }
 
 /* The place was another kind of block's. Whose pointer is it that the failure came by? The present

@@ -271,11 +271,8 @@ static void say(const struct allocator_probe *probe, size_t maker, uint32_t take
 	const char *hands_out = probe->list.items[maker].name;
 	const char *takes_back = probe->list.items[taker].name;
 
-	ret->words = mem_printf(
-		"inferred: %s takes such objects back and %s hands them out again (%zu of %zu "
-		"times); --allocator 'alloc=%s(size=%" PRIu64 ") free=%s(ptr@%u)' makes it certain",
-		takes_back, hands_out, times, times, hands_out, ret->size, takes_back,
-		ret->argument);
+	SAY(&ret->basis, "allocator:inferred", said_text(takes_back), said_text(hands_out),
+	    said_number(times), said_number(ret->size), said_number(ret->argument));
 }
 
 #define SIGHTS_MAX 4096u /* of object_size(), which compares each with each */
@@ -373,9 +370,9 @@ void own_allocator_take_given(const struct strv *allocators, const struct stack 
 				.size = size,
 				.whole = is_function(hook, innermost_function(allocated)) &&
 					 (size == 0 || block_size < 2 * size),
-				.words = mem_printf("--allocator: %s", hook),
 				.hands_out = hook
 			};
+			SAY(&ret->basis, "allocator:given", said_text(hook));
 			return;
 		}
 	}
@@ -421,6 +418,6 @@ void own_allocator_deinit(struct own_allocator *own)
 {
 	mem_free(own->hands_out);
 	mem_free(own->takes_back);
-	mem_free(own->words);
+	said_deinit(&own->basis);
 	*own = (struct own_allocator){ 0 };
 }

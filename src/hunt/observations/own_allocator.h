@@ -2,6 +2,7 @@
 
 #include "base/strbuf.h"
 #include "debuginfo/symbols.h"
+#include "model/said.h"
 #include "plan/hooks/planner.h"
 #include "read/logs.h"
 
@@ -32,7 +33,7 @@ struct own_allocator {
 	bool found;
 	uint64_t stack_hash;
 	char *hands_out, *takes_back; /* as hook_plan() takes them */
-	char *words;		      /* how it is known: a sentence */
+	struct said basis;	      /* how it is known */
 	unsigned int argument;	      /* of takes_back, from 0 */
 	uint64_t size;		      /* of an object */
 	bool whole;		      /* an object is a whole block, not a piece of one */

@@ -12,6 +12,7 @@
 #define ROW 8
 #define ROWS_MOST 28u
 #define REACH_MOST 160 /* bytes of a store or of damage that are drawn */
+#define NAMED_MOST 24  /* rows of a block that is drawn whole, for the names of its fields */
 
 struct range {
 	int64_t from, to; /* offsets in the block; empty when from == to */
@@ -19,6 +20,8 @@ struct range {
 
 struct map_facts {
 	const struct verdict *v;
+	const struct block_layout
+		*layout; /* of a block; names of its fields, where they are known */
 	int64_t size;
 	struct range field, store, broken;
 	const struct canary_broken *canary;
@@ -33,15 +36,6 @@ static int64_t floor_row(int64_t offset)
 static bool inside(const struct range *range, int64_t offset)
 {
 	return offset >= range->from && offset < range->to;
-}
-
-static const struct block_life *block_of(const struct investigation *inv)
-{
-	const struct holder_seen *holder = told_holder(inv);
-
-	if (holder)
-		return holder->holder;
-	return inv->verdict.victim;
 }
 
 static struct range cut(int64_t from, int64_t len)
@@ -83,10 +77,10 @@ static void find_canary(const struct investigation *inv, uint64_t trial, struct 
 static bool gather(const struct investigation *inv, struct map_facts *ret)
 {
 	const struct verdict *v = &inv->verdict;
-	const struct block_life *block = inv->judged ? block_of(inv) : NULL;
+	const struct block_life *block = inv->judged ? investigation_block(inv) : NULL;
 	uint64_t trial = inv->judged ? told_trial(inv) : 0;
 
-	*ret = (struct map_facts){ .v = v };
+	*ret = (struct map_facts){ .v = v, .layout = &inv->layout };
 	if (!inv->judged)
 		return false;
 	if (block && v->home.kind == HOME_BLOCK)
@@ -137,9 +131,17 @@ static bool touches(const struct range *range, int64_t row)
 	return range->to > range->from && row < range->to && row + ROW > range->from;
 }
 
-/* Rows of what matters, one before and one after; of the block its first and its last. */
+static bool is_whole(const struct map_facts *facts)
+{
+	return facts->layout->fields.count > 0 && facts->size <= (int64_t)NAMED_MOST * ROW;
+}
+
+/* Rows of what matters, one before and one after; of the block its first and its last, or all where
+ * its fields have names. */
 static bool is_shown(const struct map_facts *facts, int64_t row)
 {
+	if (is_whole(facts) && row >= 0 && row < facts->size)
+		return true;
 	for (int64_t near = row - ROW; near <= row + ROW; near += ROW)
 		if (touches(&facts->field, near) || touches(&facts->store, near) ||
 		    touches(&facts->broken, near))
@@ -149,18 +151,40 @@ static bool is_shown(const struct map_facts *facts, int64_t row)
 	return row == 0 || row == floor_row(facts->size - 1);
 }
 
-static char *row_note(const struct map_facts *facts, int64_t row)
+/* The fields that begin in this row. */
+static void add_names(const struct map_facts *facts, int64_t row, struct strbuf *sb)
+{
+	VEC_FOREACH (&facts->layout->fields, field)
+		if (row >= 0 && (int64_t)field->offset >= row && (int64_t)field->offset < row + ROW)
+			strbuf_addf(sb, "%s%s", sb->len > 0 ? ", " : "", field->name);
+}
+
+/* What the source calls the field of the verdict. */
+static const char *field_name(const struct map_facts *facts)
 {
 	const struct home *home = &facts->v->home;
+	const struct layout_field *known =
+		home->offset >= 0 ? block_layout_at(facts->layout, (uint64_t)home->offset) : NULL;
 
-	if (touches(&facts->field, row) && floor_row(facts->field.from) == row)
-		return mem_strdup(home->field  ? home->field
-				  : home->name ? home->name
-					       : "◀ the field");
+	return home->field ? home->field : known ? known->name : home->name;
+}
+
+static char *row_note(const struct map_facts *facts, int64_t row)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	add_names(facts, row, &sb);
+	if (touches(&facts->field, row) && floor_row(facts->field.from) == row) {
+		const char *name = field_name(facts);
+
+		return mem_printf("◀ %s", sb.len > 0 ? strbuf_str(&sb) : name ? name : "the field");
+	}
 	if (touches(&facts->broken, row) && floor_row(facts->broken.from) == row)
 		return mem_strdup(row < 0	      ? "◀ guard before, damaged"
 				  : row < facts->size ? "◀ freed bytes, written"
 						      : "◀ guard behind, damaged");
+	if (sb.len > 0)
+		return strbuf_take(&sb);
 	if (row == 0)
 		return mem_strdup("start of the block");
 	if (row == floor_row(facts->size - 1))
@@ -201,7 +225,7 @@ static int64_t next_row(const struct map_facts *facts, int64_t row)
 	int64_t last = floor_row(facts->size - 1), next = last;
 	const struct range *ranges[] = { &facts->field, &facts->store, &facts->broken };
 
-	if (row + ROW > last)
+	if (row + ROW > last || is_whole(facts))
 		return row + ROW;
 	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
 		int64_t from = floor_row(ranges[i]->from) - ROW;
@@ -326,6 +350,9 @@ void page_block(const struct page *page)
 	txtf(page->h, "%lld bytes", (long long)facts.size);
 	if (home.len > 0)
 		txtf(page->h, "; the field: %s", strbuf_str(&home));
+	if (page->inv->layout.type)
+		txtf(page->h, "; %s, as %s gives it out", page->inv->layout.type,
+		     page->inv->layout.by);
 	if (trial > 0)
 		txtf(page->h, "; as trial %" PRIu64 " shows it", trial);
 	txt(page->h, ".");

@@ -98,14 +98,16 @@ static void put_entry(const struct page *page, int64_t ms, const char *stage, co
 static void put_choice(const struct page *page, const struct choice_record *c)
 {
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
+	AUTO(mem_freep) char *why = words_of(&c->why);
+	AUTO(mem_freep) char *brought = words_of(&c->brought);
 
-	strbuf_addf(&text, "experiment %s: %s", c->experiment, c->why);
+	strbuf_addf(&text, "experiment %s: %s", c->experiment, why ? why : "");
 	if (c->ended)
 		strbuf_addf(&text,
 			    "; it took %" PRIu64 " trials (expected %.0f), %" PRIu64
 			    " of them failed, and brought: %s",
 			    c->trials, c->expected_trials, c->failures,
-			    c->brought ? c->brought : "nothing");
+			    brought ? brought : "nothing");
 	put_entry(page, c->time_ms, c->question, strbuf_str(&text));
 }
 
@@ -133,8 +135,9 @@ void page_journal(const struct page *page)
 
 		if (decision) {
 			const struct decision *made = &inv->decisions.list.items[d++];
+			AUTO(mem_freep) char *text = words_of(&made->said);
 
-			put_entry(page, made->time_ms, made->stage, made->text);
+			put_entry(page, made->time_ms, made->stage, text ? text : "");
 		} else {
 			put_choice(page, &inv->choices.list.items[c++]);
 		}

@@ -31,8 +31,7 @@ char *page_headline(const struct page *page)
 					  ? "Nothing has been run yet"
 					  : "No cause has been looked for yet");
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
-			   never_failed(page->inv) ? "it has not failed"
-						   : verdict_class_words(v->class));
+			   never_failed(page->inv) ? "it has not failed" : words_class(v->class));
 	if (words[0] >= 'a' && words[0] <= 'z')
 		words[0] = (char)(words[0] - 'a' + 'A');
 	return words;
@@ -122,6 +121,37 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	el_end(page->h);
 }
 
+/* The field as the source calls it, then as it is found again in another run; and what block that
+ * is. */
+static void put_home(const struct page *page)
+{
+	const struct investigation *inv = page->inv;
+	const struct home *home = &inv->verdict.home;
+	const struct block_life *block = home->kind == HOME_BLOCK ? investigation_block(inv) : NULL;
+	const struct layout_field *field =
+		home->kind == HOME_BLOCK && home->offset >= 0
+			? block_layout_at(&inv->layout, (uint64_t)home->offset)
+			: NULL;
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+	words_home(home, &words);
+	el(page->h, "div", NULL);
+	el_txt(page->h, "span", "dim", "in ");
+	if (field && !home->field) {
+		el_txt(page->h, "b", "function", field->name);
+		txtf(page->h, " of a %s: ", inv->layout.type);
+	}
+	txt(page->h, strbuf_str(&words));
+	el_end(page->h);
+	if (!block || block->allocated.count == 0)
+		return;
+	el(page->h, "div", NULL);
+	el_txtf(page->h, "span", "dim", "a block of %" PRIu64 " bytes that was allocated by ",
+		block->size);
+	put_place(page, &block->allocated);
+	el_end(page->h);
+}
+
 static void put_where(const struct page *page)
 {
 	const char *what = NULL;
@@ -139,15 +169,8 @@ static void put_where(const struct page *page)
 		put_editor(page, stack);
 		el_end(page->h);
 	}
-	if (page->inv->verdict.home.kind != HOME_UNKNOWN) {
-		AUTO(strbuf_deinit) struct strbuf home = { 0 };
-
-		words_home(&page->inv->verdict.home, &home);
-		el(page->h, "div", NULL);
-		el_txt(page->h, "span", "dim", "in ");
-		txt(page->h, strbuf_str(&home));
-		el_end(page->h);
-	}
+	if (page->inv->verdict.home.kind != HOME_UNKNOWN)
+		put_home(page);
 	if (crash && stack != &crash->stack && crash->stack.count > 0) {
 		el(page->h, "div", NULL);
 		el_txt(page->h, "span", "dim", "fails in ");
@@ -278,8 +301,8 @@ static void put_doubts(const struct page *page)
 		AUTO(mem_freep) char *tell = words_of(&other->tell_apart);
 
 		el(page->h, "li", NULL);
-		txtf(page->h, "Or %s: %s. To tell them apart: %s.",
-		     verdict_class_words(other->class), sentence, tell);
+		txtf(page->h, "Or %s: %s. To tell them apart: %s.", words_class(other->class),
+		     sentence, tell);
 		el_end(page->h);
 	}
 	el_end(page->h);

@@ -146,10 +146,15 @@ int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *er
 			       &ret->signatures, err);
 }
 
-static char *in_words(const struct bisect_result *result)
+static struct said_value short_hash(const char *hash)
+{
+	return said_take(mem_printf("%.*s", HASH_SHOWN, hash));
+}
+
+static void tell(const struct bisect_result *result, struct said *ret)
 {
 	const struct bisected_commit *last = NULL;
-	struct strbuf sb = { 0 };
+	struct said what = { 0 };
 	size_t suspects = 0;
 
 	VEC_FOREACH (&result->commits, commit)
@@ -158,35 +163,34 @@ static char *in_words(const struct bisect_result *result)
 			suspects++;
 		}
 	if (result->verdict == BISECTED_NEVER || !last)
-		strbuf_addf(&sb, "%.*s does not fail", HASH_SHOWN, result->bad);
+		SAY(&what, "bisected:never", short_hash(result->bad));
 	else if (result->verdict == BISECTED_BEFORE)
-		strbuf_addf(&sb, "it was there before %.*s already", HASH_SHOWN, result->good);
+		SAY(&what, "bisected:before", short_hash(result->good));
 	else if (result->verdict == BISECTED_FOUND)
-		strbuf_addf(&sb, "%.*s (%s) brought it", HASH_SHOWN, last->hash, last->subject);
+		SAY(&what, "bisected:found", short_hash(last->hash), said_text(last->subject));
 	else
-		strbuf_addf(&sb, "one of %zu commits up to %.*s (%s) brought it", suspects,
-			    HASH_SHOWN, last->hash, last->subject);
-	strbuf_addf(&sb, ": %.1f %% sure after %llu trials of %zu commits",
-		    result->probability * 100, (unsigned long long)result->trials, result->total);
-	return strbuf_take(&sb);
+		SAY(&what, "bisected:one-of", said_number(suspects), short_hash(last->hash),
+		    said_text(last->subject));
+	SAY(ret, "bisected", said_part(&what), said_real(result->probability * 100),
+	    said_number(result->trials), said_number(result->total));
 }
 
 int bisect_remember(struct bisect *b, const struct bisect_result *result, struct err *err)
 {
 	AUTO(decision_list_deinit) struct decision_list decisions = { 0 };
-	AUTO(mem_freep) char *text = NULL;
-	const char *last = NULL;
+	AUTO(said_deinit) struct said said = { 0 };
+	const struct said *last = NULL;
 	int r;
 
 	if (result->verdict == BISECTED_SEARCHING)
 		return 0;
-	text = in_words(result);
+	tell(result, &said);
 	r = case_decisions(b->cs, &decisions, err);
 	VEC_FOREACH (&decisions.list, d)
 		if (strcmp(d->stage, "bisect") == 0)
-			last = d->text;
+			last = &d->said;
 	/* The same command has its answer, and says it again. */
-	if (r < 0 || (last && strcmp(last, text) == 0))
+	if (r < 0 || (last && said_same(last, &said)))
 		return r;
-	return case_add_decision(b->cs, "bisect", text, err);
+	return case_add_decision(b->cs, "bisect", &said, err);
 }

@@ -93,6 +93,7 @@ static void tell_use(const struct seen_once *once, struct evidence *ret)
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
+	ret->freed_use->stray = f->stray;
 	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = cstr_dup(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);
@@ -111,16 +112,16 @@ static enum evidence_kind kind_of(const struct heap_finding *f)
 	return kind == HEAP_USE_AFTER_FREE ? EVIDENCE_FREED_USE : EVIDENCE_BAD_FREE;
 }
 
-static char *note_of(const struct heap_finding *f, bool failing, bool failed)
+static void note_of(const struct heap_finding *f, bool failing, bool failed, struct said *ret)
 {
-	struct strbuf sb = { 0 };
+	const char *test =
+		f->when.tests.count == 1 && !f->when.more_tests ? f->when.tests.items[0] : NULL;
 
-	if (f->when.tests.count == 1 && !f->when.more_tests)
-		strbuf_addf(&sb, "while %s ran", f->when.tests.items[0]);
-	if (failing && !failed)
-		strbuf_addf(&sb, "%sthe trial did not fail: under the heap observer none did",
-			    sb.len > 0 ? "; " : "");
-	return sb.len > 0 ? strbuf_take(&sb) : NULL;
+	const char *line = cstr_known_same(f->when.check, "output") ? f->when.before : NULL;
+
+	if (test || line || (failing && !failed))
+		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed),
+		    said_text(line));
 }
 
 /* Of the trials with fences, whether they came after those with guards or in their place. */
@@ -132,8 +133,10 @@ static const struct rate *fence_rate(const struct heap_report *report)
 static void tell_finding(const struct heap_report *report, const struct heap_finding *f,
 			 struct evidence_list *ret)
 {
-	/* What guards and fences show is there, whatever becomes of it later. */
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced;
+	/* What guards and fences show is there, whatever becomes of it later; so is what came out.
+	 */
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE || f->fenced ||
+		      (f->poison && f->seen_at.count == 0);
 	const struct rate *rate = f->fenced ? fence_rate(report) : &report->heap;
 
 	VEC_FOREACH (&f->seen, seen) {
@@ -148,7 +151,7 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 		else
 			tell_free(&once, &e);
 		if (once.example)
-			e.note = note_of(f, failing, seen->failed);
+			note_of(f, failing, seen->failed, &e.note);
 		VEC_PUSH(&ret->list, e);
 	}
 }

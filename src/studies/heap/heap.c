@@ -19,6 +19,7 @@
 #define CHANCE_STEP 10
 #define FENCE_TRIALS 2	    /* that all blocks had fences in */
 #define FENCE_TRIALS_MAX 16 /* that not all had: contexts take turns */
+#define PLACE_PROOFS 2	    /* with one more placement, once it has shown something */
 #define FEW_TRIALS 20	    /* with fewer per arm only a large effect can show */
 
 struct heap {
@@ -33,6 +34,8 @@ struct heap {
 	uint64_t guarded; /* trials with guards */
 	bool fencing;	  /* the trials with fences that come after the others */
 	uint64_t fenced;  /* trials with fences that were begun */
+	uint64_t placed;  /* of these, the ones before the placement of now; 0: it is the first */
+	uint16_t place;	  /* PLAN_FENCE_…, on top of what was asked for */
 	bool probing;	  /* the one trial that tells which contexts the function has */
 	double started_s;
 };
@@ -62,6 +65,15 @@ static uint64_t fence_trials(const struct heap *heap)
 	if (turns < least)
 		return least;
 	return turns < FENCE_TRIALS_MAX ? turns : FENCE_TRIALS_MAX;
+}
+
+/* How many trials with fences there are to be by the end of this placement. Placements other than
+ * the first get one trial each, and more where that one showed something. */
+static uint64_t fenced_until(const struct heap *heap)
+{
+	if (heap->placed == 0)
+		return fence_trials(heap);
+	return heap->placed + (heap->report->findings.count > 0 ? PLACE_PROOFS : 1);
 }
 
 /* In how many trials the finding that was met most often was seen; what tells nothing by itself
@@ -97,9 +109,11 @@ static int heap_next(void *ctx, unsigned int slot, struct run *ret, struct err *
 		return 1;
 	}
 	if (heap->fencing) {
-		if (heap->fenced >= fence_trials(heap))
+		if (heap->fenced >= fenced_until(heap))
 			return 0;
-		*ret = (struct run){ .position = heap->next++, .arm = HEAP_ARM_FENCE };
+		*ret = (struct run){ .position = heap->next++,
+				     .arm = heap->place & PLAN_FENCE_EXACT ? HEAP_ARM_EXACT
+									   : HEAP_ARM_FENCE };
 		return 1;
 	}
 	if (will_do(heap))
@@ -125,7 +139,7 @@ static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct tria
 	struct plan_fence fence;
 
 	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced++), &fence);
-	fence.item.flags = heap->request->fence_flags;
+	fence.item.flags = heap->request->fence_flags | heap->place;
 	strbuf_add(&job->plan_items, &fence, sizeof(fence));
 	job->observer = OBSERVE_FENCE;
 	plan->poison_ppm = 0;
@@ -141,7 +155,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
 	if (run->arm == HEAP_ARM_CRASH)
 		return;
-	if (run->arm == HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+	if (run->arm >= HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
 		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
@@ -190,6 +204,9 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 						     heap->plan.sweep_hashes, PLAN_SWEEP_MAX);
 		return;
 	}
+	/* Blocks without alignment are what it died of, as far as anybody knows. */
+	if (heap->place & PLAN_FENCE_EXACT && end->observed.signal != 0)
+		return;
 	findings_add(&trial, reading, heap->report);
 	if (end->observed.signal != 0)
 		crash = reading_crash(reading, CRASH_WHOLE);
@@ -312,6 +329,26 @@ static int probe(struct heap *heap, struct err *err)
 	return 0;
 }
 
+/* Fences behind blocks as far as alignment allows; then before blocks, where what is read there
+ * shows; then right behind the last byte, which some programs do not bear. */
+static int run_fenced(struct heap *heap, struct err *err)
+{
+	static const uint16_t more[] = { PLAN_FENCE_FRONT, PLAN_FENCE_EXACT };
+	int r;
+
+	heap->fencing = true;
+	r = runner_run(&heap->runner, err);
+	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
+		if (r < 0 || heap->runner.interrupted || heap->report->findings.count > 0 ||
+		    heap->request->fence_flags != 0)
+			break;
+		heap->place = more[i];
+		heap->placed = heap->fenced;
+		r = runner_run(&heap->runner, err);
+	}
+	return r;
+}
+
 static int run_all(struct heap *heap, struct err *err)
 {
 	int r = 0;
@@ -325,8 +362,7 @@ static int run_all(struct heap *heap, struct err *err)
 	if (r < 0 || heap->runner.interrupted || heap->request->fencing != HEAP_FENCE_AFTERWARDS ||
 	    heap->report->findings.count > 0)
 		return r;
-	heap->fencing = true;
-	return runner_run(&heap->runner, err);
+	return run_fenced(heap, err);
 }
 
 static void conclude(struct heap *heap)

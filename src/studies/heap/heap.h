@@ -13,6 +13,7 @@ enum heap_arm {
 	HEAP_ARM_CRASH,
 	HEAP_ARM_HEAP,
 	HEAP_ARM_FENCE, /* after those with guards */
+	HEAP_ARM_EXACT, /* after those with fences; not every program bears it, so it has no rate */
 };
 
 /* When blocks have fences, which see reads out of bounds and of freed blocks, too. */

@@ -4,13 +4,12 @@
 
 #define SIGHTINGS_MAX 64 /* of one watch: more nobody reads */
 
-static char *note_on(const struct watch_report *report, const struct watch_writer *writer)
+static void note_on(const struct watch_report *report, const struct watch_writer *writer,
+		    struct said *ret)
 {
-	return mem_printf("watch --on '%s': %" PRIu64 " time%s in %u of %" PRIu64
-			  " trials, %u of which failed",
-			  report->targets.items[writer->watch].text, writer->count,
-			  writer->count == 1 ? "" : "s", writer->trials, report->trials,
-			  writer->failing);
+	SAY(ret, "noted:watch", said_text(report->targets.items[writer->watch].text),
+	    said_number(writer->count), said_number(writer->trials), said_number(report->trials),
+	    said_number(writer->failing));
 }
 
 int sightings_store(struct case_store *cs, struct watch_report *report, struct err *err)
@@ -40,10 +39,10 @@ int sightings_store(struct case_store *cs, struct watch_report *report, struct e
 		e = (struct evidence){ .kind = EVIDENCE_SIGHTING,
 				       .trial = moment->trial,
 				       .failing = moment->failing,
-				       .note = note_on(report, writer),
 				       .write = &write };
+		note_on(report, writer, &e.note);
 		r = case_add_evidence(cs, &e, err);
-		mem_free(e.note);
+		said_deinit(&e.note);
 		if (r < 0)
 			return r;
 		writer->evidence = e.id;

@@ -115,7 +115,7 @@ const struct sentence_row words_hunt[] = {
 	{ "chase:threads", "the program has threads: watching which of them read and write what was freed, and what the crash read" },
 	{ "chase:references", "a reference count changed after its block was freed: watching who takes and gives back references" },
 	{ "chase:refcount", "an object was used after it was freed: watching its reference count" },
-	{ "chase:global", "a global still pointed to it: watching who stores the pointer there" },
+	{ "chase:global", "one place still pointed to it: watching who stores the pointer there" },
 	{ "chase:file", "a mapped file became shorter: running it again to see who does that" },
 	{ "chase:probe", "looking for an allocator of the program's own among {0} functions" },
 	{ "chase:pointer", "{0} stored the pointer; without allocation tracking redhand cannot tell whether its target had been freed when it was used" },

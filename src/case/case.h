@@ -172,6 +172,7 @@ struct run_row {
 	const char *signatures; /* as in tally_row */
 	const char *node;	/* where it ran; "": here */
 	int signal;		/* of its own process, or of another one of the trial */
+	uint64_t wall_ns;
 	bool kept;
 };
 

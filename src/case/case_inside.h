@@ -49,5 +49,6 @@ int64_t store_now_ms(void);
 /* A copy of the column's text, NULL when it has none. */
 char *store_text(struct query *query, int column);
 
-/* The part of case_notebook() that is in hypotheses.c. */
+/* The parts of case_notebook() that are in hypotheses.c and attempted.c. */
 int store_read_hypotheses(struct case_store *cs, struct notebook *ret, struct err *err);
+int store_read_attempts(struct case_store *cs, struct notebook *ret, struct err *err);

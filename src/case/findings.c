@@ -141,7 +141,7 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 	r = db_query(&cs->db, &query, err,
 		     "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
 		     " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END,"
-		     " coalesce(p.node, '')"
+		     " coalesce(p.node, ''), t.wall_ns"
 		     " FROM trial t JOIN outcome o ON o.id = t.outcome"
 		     " LEFT JOIN trial_machine w ON w.trial = t.number"
 		     " LEFT JOIN machine p ON p.id = w.machine"
@@ -156,6 +156,7 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 				.kept = query_int(&query, 4) != 0,
 				.signal = (int)query_int(&query, 5),
 				.node = query_text(&query, 6),
+				.wall_ns = (uint64_t)query_int(&query, 7),
 			});
 	return r;
 }

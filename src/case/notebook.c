@@ -201,5 +201,7 @@ int case_notebook(struct case_store *cs, struct notebook *ret, struct err *err)
 		r = read_workarounds(cs, ret, err);
 	if (r == 0)
 		r = read_parkings(cs, ret, err);
-	return r < 0 ? r : read_sentinels(cs, ret, err);
+	if (r == 0)
+		r = read_sentinels(cs, ret, err);
+	return r < 0 ? r : store_read_attempts(cs, ret, err);
 }

@@ -175,11 +175,44 @@ static const char *const case_steps[] = {
 	"ALTER TABLE decision ADD COLUMN said BLOB;\n"
 	"ALTER TABLE choice ADD COLUMN why_said BLOB;\n"
 	"ALTER TABLE choice ADD COLUMN brought_said BLOB;\n",
+	/* 10: attempts, next steps, related cases, where trials were run */
+	"CREATE TABLE attempt (\n"
+	"id INTEGER PRIMARY KEY,\n"
+	"made_ms INTEGER NOT NULL,\n"
+	"text TEXT NOT NULL,\n"
+	"commit_id TEXT,\n"
+	"branch TEXT,\n"
+	"program TEXT,\n"
+	"diff TEXT,\n"
+	"after_trial INTEGER NOT NULL\n"
+	");\n"
+	"CREATE TABLE step (\n"
+	"id INTEGER PRIMARY KEY,\n"
+	"made_ms INTEGER NOT NULL,\n"
+	"text TEXT NOT NULL,\n"
+	"done_ms INTEGER\n"
+	");\n"
+	"CREATE TABLE relation (\n"
+	"id INTEGER PRIMARY KEY,\n"
+	"made_ms INTEGER NOT NULL,\n"
+	"dir TEXT NOT NULL UNIQUE,\n"
+	"common TEXT NOT NULL\n"
+	");\n"
+	"CREATE TABLE surroundings (\n"
+	"id INTEGER PRIMARY KEY,\n"
+	"seen_ms INTEGER NOT NULL,\n"
+	"commit_id TEXT,\n"
+	"branch TEXT,\n"
+	"program TEXT,\n"
+	"kernel TEXT,\n"
+	"machine TEXT,\n"
+	"redhand TEXT\n"
+	");\n",
 };
 
 const struct schema case_schema = {
 	.application = 0x52484e44, /* "RHND" */
-	.version = 9,
+	.version = 10,
 	.create = schema_sql,
 	.steps = case_steps,
 };

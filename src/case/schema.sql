@@ -269,6 +269,46 @@ CREATE TABLE parking (
 	gate       TEXT                      -- what the resumption gate said then
 );
 
+-- Fixes that somebody tried. What the trials after one show is counted when it is asked for.
+CREATE TABLE attempt (
+	id          INTEGER PRIMARY KEY,
+	made_ms     INTEGER NOT NULL,
+	text        TEXT NOT NULL,
+	commit_id   TEXT,                    -- as in parking
+	branch      TEXT,
+	program     TEXT,
+	diff        TEXT,                    -- of the checkout against its commit
+	after_trial INTEGER NOT NULL         -- the last trial at that time
+);
+
+-- What somebody means to do next.
+CREATE TABLE step (
+	id      INTEGER PRIMARY KEY,
+	made_ms INTEGER NOT NULL,
+	text    TEXT NOT NULL,
+	done_ms INTEGER                      -- NULL: still to do
+);
+
+-- Other cases that may have the same cause.
+CREATE TABLE relation (
+	id      INTEGER PRIMARY KEY,
+	made_ms INTEGER NOT NULL,
+	dir     TEXT NOT NULL UNIQUE,
+	common  TEXT NOT NULL                -- a line for each thing that both verdicts name
+);
+
+-- What the world looked like when a command began to run trials; a row for each change.
+CREATE TABLE surroundings (
+	id        INTEGER PRIMARY KEY,
+	seen_ms   INTEGER NOT NULL,
+	commit_id TEXT,                      -- as in parking
+	branch    TEXT,
+	program   TEXT,
+	kernel    TEXT,
+	machine   TEXT,
+	redhand   TEXT
+);
+
 -- Sentinels made from this case; the newest one guards it.
 CREATE TABLE sentinel (
 	id        INTEGER PRIMARY KEY,

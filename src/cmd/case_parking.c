@@ -39,7 +39,7 @@ static int take_subject(void *ctx, const struct series_row *row, struct err *err
 	return 0;
 }
 
-static int look(struct case_store *cs, struct world *ret, struct err *err)
+int case_subject_look(struct case_store *cs, char **ret_cwd, struct world *ret, struct err *err)
 {
 	struct subject subject = { 0 };
 	int r = case_series_each(cs, take_subject, &subject, err);
@@ -50,8 +50,16 @@ static int look(struct case_store *cs, struct world *ret, struct err *err)
 					  ? subject.settings.program.items[0]
 					  : NULL,
 				  REDHAND_VERSION, ret);
+	*ret_cwd = r == 0 ? TAKE(subject.settings.cwd) : NULL;
 	series_settings_deinit(&subject.settings);
 	return r;
+}
+
+static int look(struct case_store *cs, struct world *ret, struct err *err)
+{
+	AUTO(mem_freep) char *cwd = NULL;
+
+	return case_subject_look(cs, &cwd, ret, err);
 }
 
 /* ---- park ---- */

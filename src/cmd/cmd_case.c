@@ -159,8 +159,6 @@ static const struct command case_trials = {
 
 /* ---- what people write down ---- */
 
-typedef int (*add_fn)(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err);
-
 static int tell(const struct invocation *inv, const char *what, uint64_t id)
 {
 	const struct case_options *options = inv->options;
@@ -172,7 +170,7 @@ static int tell(const struct invocation *inv, const char *what, uint64_t id)
 	return EXIT_AS_EXPECTED;
 }
 
-static int add(const struct invocation *inv, const char *what, add_fn fn, struct err *err)
+int case_add_text(const struct invocation *inv, const char *what, case_add_fn fn, struct err *err)
 {
 	const struct case_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
@@ -190,7 +188,7 @@ static int add(const struct invocation *inv, const char *what, add_fn fn, struct
 
 static int add_note(const struct invocation *inv, struct err *err)
 {
-	return add(inv, "note", case_add_note, err);
+	return case_add_text(inv, "note", case_add_note, err);
 }
 RUN(run_note, add_note)
 
@@ -212,7 +210,7 @@ static const struct command case_note = {
 
 static int add_hypothesis(const struct invocation *inv, struct err *err)
 {
-	return add(inv, "hypothesis", case_add_hypothesis, err);
+	return case_add_text(inv, "hypothesis", case_add_hypothesis, err);
 }
 RUN(run_hypothesis_add, add_hypothesis)
 
@@ -345,7 +343,7 @@ HYPOTHESIS_CHANGE(case_hypothesis_confirm, "confirm", "Confirm a hypothesis, by 
 
 static int add_workaround(const struct invocation *inv, struct err *err)
 {
-	return add(inv, "workaround", case_add_workaround, err);
+	return case_add_text(inv, "workaround", case_add_workaround, err);
 }
 RUN(run_workaround_add, add_workaround)
 
@@ -366,7 +364,8 @@ static const struct command case_workaround_add = {
 	.run = run_workaround_add,
 };
 
-static int remove_workaround(const struct invocation *inv, struct err *err)
+int case_end_numbered(const struct invocation *inv, const char *what, case_end_fn fn,
+		      struct err *err)
 {
 	const struct case_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
@@ -377,8 +376,13 @@ static int remove_workaround(const struct invocation *inv, struct err *err)
 		return err_prefix(err, "N");
 	r = common_open_case(&options->common, &cs, err);
 	if (r == 0)
-		r = case_remove_workaround(cs, id, err);
-	return r < 0 ? r : tell(inv, "removed workaround", id);
+		r = fn(cs, id, err);
+	return r < 0 ? r : tell(inv, what, id);
+}
+
+static int remove_workaround(const struct invocation *inv, struct err *err)
+{
+	return case_end_numbered(inv, "removed workaround", case_remove_workaround, err);
 }
 RUN(run_workaround_remove, remove_workaround)
 
@@ -408,6 +412,10 @@ static const struct command *const subcommands[] = {
 	&case_hypothesis_confirm,
 	&case_workaround_add,
 	&case_workaround_remove,
+	&case_attempt_command,
+	&case_step_add_command,
+	&case_step_done_command,
+	&case_relate_command,
 	&case_park_command,
 	&case_resume_command,
 	NULL,

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fingerprint.h"
 #include "base/log.h"
+#include "base/which.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "model/secret.h"
@@ -25,9 +27,13 @@ struct compare_options {
 	uint64_t trials;
 	const char *seed; /* text, because 0 is a seed, too */
 	bool stop_early;
+	unsigned int order;
 };
 
 #define ARMS_MAX 26
+
+static const char *const order_names[] = { "random", "abba", NULL };
+#define ORDER_ABBA 1
 
 static const struct option compare_option_table[] = {
 	{ .name = "arm",
@@ -36,8 +42,8 @@ static const struct option compare_option_table[] = {
 	  .offset = offsetof(struct compare_options, arms),
 	  .help = "One of the things to compare; the first is what the others are compared with. "
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
-		  "unset=NAME removes one, jobs=N runs that many side by side, args=WORDS puts more "
-		  "arguments behind the program's own, observe=OBSERVER chooses how closely it is "
+		  "unset=NAME removes one, jobs=N runs that many side by side, cmd=WORDS runs another command "
+		  "instead, such as an older build, args=WORDS puts more arguments behind the program's own, observe=OBSERVER chooses how closely it is "
 		  "watched (none, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
 		  "{arm} in the command and in settings becomes the arm's name, so that each arm can have its own directory" },
 	{ .name = "on",
@@ -63,6 +69,12 @@ static const struct option compare_option_table[] = {
 	  .offset = offsetof(struct compare_options, stop_early),
 	  .help = "Stop as soon as the answer is clear, by a test that allows looking after every "
 		  "trial" },
+	{ .name = "order",
+	  .kind = OPTION_CHOICE,
+	  .metavar = "HOW",
+	  .choices = order_names,
+	  .offset = offsetof(struct compare_options, order),
+	  .help = "How the arms take turns: random (default), or abba: A B, then B A, and so on" },
 	{ .name = "seed",
 	  .kind = OPTION_TEXT,
 	  .metavar = "N",
@@ -120,6 +132,27 @@ static int arms_init(struct arms *arms, const struct option_list *texts, struct 
 	return 0;
 }
 
+/* The commands that stand in for the program are there, and what they are: another build of one
+ * makes another comparison. */
+static int identify_commands(const struct arms *arms, const struct compare_options *options,
+			     struct strbuf *program, struct err *err)
+{
+	for (unsigned int i = 0; i < arms->count; i++) {
+		const struct arm *arm = &arms->list[i];
+		AUTO(mem_freep) char *path = NULL;
+		int r;
+
+		if (arm->cmd.count == 0)
+			continue;
+		r = which(arm->cmd.items[0], options->trial.cwd, &path, err);
+		if (r < 0)
+			return err_prefix(err, "--arm '%s'", arm->name);
+		strbuf_addc(program, ' ');
+		file_fingerprint(path, program);
+	}
+	return 0;
+}
+
 static void identify_arms(struct strbuf *identity, const struct compare_options *options)
 {
 	for (size_t i = 0; i < options->arms.count; i++) {
@@ -131,6 +164,8 @@ static void identify_arms(struct strbuf *identity, const struct compare_options 
 	/* The number of trials shapes the order in which arms take turns. */
 	strbuf_addf(identity, "trials %llu\n", (unsigned long long)options->trials);
 	strbuf_adds(identity, "apart 1\n");
+	if (options->order == ORDER_ABBA)
+		strbuf_adds(identity, "order abba\n");
 	if (options->seed)
 		strbuf_addf(identity, "seed %s\n", options->seed);
 	for (size_t i = 0; i < options->on.count; i++)
@@ -189,6 +224,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 		.watch = &watch,
 		.trials = options->trials,
 		.stop_early = options->stop_early,
+		.mirrored = options->order == ORDER_ABBA,
 		.apart = true,
 		.fresh = options->trial.fresh,
 		.progress = progress_show,
@@ -198,6 +234,8 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
+	if (r == 0)
+		r = identify_commands(arms, options, &setup.program, err);
 	if (r == 0)
 		r = plan_watch(options, inv->program, arms, &setup, &watch, err);
 	if (r == 0)
@@ -249,7 +287,8 @@ const struct command cmd_compare = {
 		"there are more than two arms) that chance alone makes such a difference.\n\n"
 		"Failures that every run shows do not count when there are others. An arm that uses "
 		"fewer slots than another goes through all slots in turn, so that 'alone' does not "
-		"come to mean 'on slot 0'. The exit status is 1 when a difference was found (p < 0.05).",
+		"come to mean 'on slot 0'. How long the trials that pass take is compared, too: medians, and how "
+		"many times as long an arm takes, with a 95 % interval by ranks. The exit status is 1 when a difference was found (p < 0.05).",
 	.examples =
 		"  redhand compare --arm alone:jobs=1 --arm parallel:jobs=4 -- ./run_tests\n"
 		"      is it concurrency?\n\n"
@@ -259,6 +298,8 @@ const struct command cmd_compare = {
 		"      does the flag matter, even if unused?\n\n"
 		"  redhand compare --arm calm --arm disturbed:chaos=all -- ./run_tests\n"
 		"      does --chaos bring it out more often?\n\n"
+		"  redhand compare --arm new --arm 'old:cmd=../old/run_tests' --order abba -- ./run_tests\n"
+		"      is the older build immune, and how fast is either?\n\n"
 		"  redhand compare --arm off --arm on:observe=watch --on global:count -- ./run_tests\n"
 		"      does watching hide it?\n",
 	.groups = groups,

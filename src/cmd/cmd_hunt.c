@@ -37,8 +37,8 @@ struct hunt_options {
 #define HANG_LEAST_NS 10000000000u
 
 /* As for minimize, and none. */
-static const char *const framework_choices[] = { "auto",  "none",     "pytest", "gtest",
-						 "ctest", "unittest", "list",	NULL };
+static const char *const framework_choices[] = { "auto",     "none", "pytest", "gtest", "ctest",
+						 "unittest", "list", "usage",  NULL };
 #define FRAMEWORK_AUTO 0
 #define FRAMEWORK_NONE 1
 
@@ -198,6 +198,11 @@ static int find_tests(const struct invocation *inv, struct hunting *h, struct er
 	h->has_tests = h->framework.items.count > 1;
 	if (!h->has_tests)
 		return 0;
+	if (h->framework.found_out)
+		log_note(
+			"%s --help says that %s lists its tests and that names choose them: it was run "
+			"with both, and has %zu tests (--framework none leaves that out)",
+			inv->program[0], h->framework.found_out, h->framework.items.count);
 	test_names_init(&h->names, &h->framework.items);
 	return 0;
 }

@@ -27,7 +27,7 @@ struct minimize_options {
 };
 
 static const char *const framework_names[] = { "auto",	   "pytest", "gtest", "ctest",
-					       "unittest", "list",   NULL };
+					       "unittest", "list",   "usage", NULL };
 
 static const struct option minimize_option_table[] = {
 	{ .name = "framework",
@@ -36,7 +36,8 @@ static const struct option minimize_option_table[] = {
 	  .choices = framework_names,
 	  .offset = offsetof(struct minimize_options, framework),
 	  .help = "How the program takes a list of tests: auto (default: told from the command), "
-		  "pytest, gtest, ctest, unittest; or list, with --tests and {tests}, {tests:SEP} "
+		  "pytest, gtest, ctest, unittest; usage: the program's own --help says how it lists its "
+		  "tests and takes their names, [--list] [NAME...]; or list, with --tests and {tests}, {tests:SEP} "
 		  "or {tests_file} in the command where the tests go" },
 	{ .name = "tests",
 	  .kind = OPTION_TEXT,

@@ -14,13 +14,16 @@
 #include "base/log.h"
 #include "base/tmpdir.h"
 #include "base/value.h"
+#include "base/when.h"
 #include "base/which.h"
+#include "case/notebook.h"
 #include "cmd/trial_options_inside.h"
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/remote/fleet.h"
 #include "run/tmp_dirs.h"
 #include "search/stats/rng.h"
+#include "studies/overview/surroundings.h"
 
 #define FIELD(name) offsetof(struct trial_options, name)
 
@@ -563,11 +566,41 @@ static int call_workers(struct trial_setup *setup, struct case_store *cs, struct
 			  &setup->settings.fleet, err);
 }
 
+/* A case that was set aside is taken up again only knowingly. */
+static void say_parked(const struct notebook *notebook)
+{
+	const struct parking *parking = notebook_parked(notebook);
+	char when[WHEN_MAX];
+
+	if (parking)
+		log_note("this case is parked since %s, because %s; until %s. redhand case resume "
+			 "ends that",
+			 when_text(parking->made_ms, when), parking->because, parking->until);
+}
+
+/* Where these trials run: reports say it. */
+static int look_around(const struct trial_setup *setup, struct case_store *cs, struct err *err)
+{
+	AUTO(notebook_deinit) struct notebook notebook = { 0 };
+	struct world world = { 0 };
+	int r = case_notebook(cs, &notebook, err);
+
+	if (r < 0)
+		return r;
+	say_parked(&notebook);
+	surroundings_look(setup->settings.cwd, setup->program_path, REDHAND_VERSION, &world);
+	r = case_add_surroundings(cs, &world, err);
+	world_deinit(&world);
+	return r;
+}
+
 int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct case_store **ret,
 		     struct err *err)
 {
 	int r = case_open(case_dir, CASE_WRITE, ret, err);
 
+	if (r == 0)
+		r = look_around(setup, *ret, err);
 	if (r == 0)
 		r = place(setup, case_dir, *ret, err);
 	if (r == 0 && setup->unobserved)

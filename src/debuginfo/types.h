@@ -50,6 +50,19 @@ int types_field(struct types *types, const char *type, const char *path, struct 
 int types_field_of_function(struct types *types, const char *function, int argument,
 			    const char *path, struct type_field *ret, struct err *err);
 
+/* Bytes of a block, and the code that asked for it. */
+struct type_place {
+	uint64_t address;     /* in the file, inside the function that allocated the block */
+	uint64_t size;	      /* of the block */
+	uint64_t offset, len; /* in it; a length of 0: unknown */
+};
+
+/* The field there as the source calls it, "struct ir_expr.stmt.container": by the one type of that
+ * size that the function returns or has a pointer to. -ENOENT when it has none or several, or there
+ * is no field (type_at.c). The result is the caller's to free. */
+int types_field_at(struct types *types, const struct type_place *place, char **ret,
+		   struct err *err);
+
 /* All of its fields by name: those of structs in it with what they are in, arrays and unions as
  * one. -ENODATA when it is no struct or class. */
 int types_layout_of_function(struct types *types, const char *function, int argument,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "judge/judge.h"
+#include "read/field_names.h"
 #include "studies/sentinel/make.h"
 
 /* ---- what the judge is told about the failure itself ---- */
@@ -103,6 +104,7 @@ int conclude(struct inquiry *inq, int r)
 	inq->ret->blind = inq->spending.ran == 0 || inq->known.too_slow;
 	hit_tell_record(inq);
 	add_failure(inq);
+	field_names_tell(&inq->evidence);
 	VEC_FOREACH (&inq->evidence.list, evidence)
 		if (r == 0)
 			r = case_add_evidence(inq->cs, evidence, inq->err);

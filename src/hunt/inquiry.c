@@ -2,6 +2,7 @@
  * Where an inquiry begins: `hunt` at the first question, `chase` at "who did it?".
  */
 #include "hunt/inquiry.h"
+#include "read/field_names.h"
 
 static void begin(struct inquiry *inq)
 {
@@ -68,6 +69,7 @@ int chase_run(struct case_store *cs, const struct chase_request *request, struct
 	if (r == 0)
 		r = strategist_ask(&inq, QUESTION_WHO);
 	bench_close(&bench);
+	field_names_tell(&ret->evidence);
 	return r;
 }
 

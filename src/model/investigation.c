@@ -18,6 +18,9 @@ static void lists_deinit(struct investigation *inv)
 	VEC_FOREACH (&inv->series, s) {
 		mem_free(s->command);
 		mem_free(s->observer);
+		VEC_FOREACH (&s->arms, arm)
+			mem_free(arm->name);
+		VEC_DEINIT(&s->arms);
 	}
 	VEC_DEINIT(&inv->series);
 	VEC_FOREACH (&inv->observers, o)
@@ -26,6 +29,7 @@ static void lists_deinit(struct investigation *inv)
 	VEC_FOREACH (&inv->own_hypotheses, h)
 		ledger_entry_deinit(h);
 	VEC_DEINIT(&inv->own_hypotheses);
+	VEC_DEINIT(&inv->slots);
 }
 
 const char *observer_effect_name(enum observer_effect effect)
@@ -49,6 +53,7 @@ void investigation_deinit(struct investigation *inv)
 	strv_deinit(&inv->program);
 	strv_deinit(&inv->options);
 	said_list_deinit(&inv->notes);
+	notebook_deinit(&inv->notebook);
 	series_summary_deinit(&inv->summary);
 	trigger_deinit(&inv->trigger);
 	lists_deinit(inv);
@@ -97,6 +102,11 @@ const char *investigation_path(const struct investigation *inv, const char *file
 	    file[len + 1] != '\0')
 		return file + len + 1;
 	return file;
+}
+
+const struct slot_summary *investigation_odd_slot(const struct investigation *inv)
+{
+	return inv->odd_slot < inv->slots.count ? &inv->slots.items[inv->odd_slot] : NULL;
 }
 
 const struct block_life *investigation_block(const struct investigation *inv)

@@ -2,6 +2,7 @@
 
 #include "model/layout.h"
 #include "model/minimal.h"
+#include "model/notebook.h"
 #include "model/said.h"
 #include "model/summary.h"
 #include "model/verdict.h"
@@ -16,7 +17,8 @@ struct series_entry {
 	char *command; /* repro, compare, … */
 	char *observer;
 	int64_t began_ms, last_ms;
-	struct rate rate; /* as it counts for its own command */
+	struct rate rate;	    /* as it counts for its own command */
+	VEC(struct arm_count) arms; /* of a comparison: their trials are not alike */
 };
 
 /* What an observer does to the rate. */
@@ -72,6 +74,14 @@ struct investigation {
 	struct series_summary summary;	 /* of the series that says most about the failure */
 	struct trigger_set trigger;
 	VEC(struct observer_rate) observers;
+	/* All trials by slot, with p of a slot against the others, compared within each series. */
+	VEC(struct slot_summary) slots;
+	size_t odd_slot;    /* index into slots; slots.count when none differs significantly */
+	bool slots_crashed; /* crashes are counted there; else all that count as failures */
+	bool slots_differ;  /* the user gave slots something of their own (--slot-env) */
+	/* Slots of who made a mapped file shorter, and of who died of it. */
+	bool cut_known;
+	unsigned int cut_by, cut_who;
 
 	struct evidence_list evidence;
 	bool judged; /* `verdict` means something */
@@ -81,6 +91,7 @@ struct investigation {
 	struct decision_list decisions;
 	struct choice_list choices; /* experiments that the hunt chose */
 	struct said_list notes;	    /* the user's, and what else should be known: a sentence each */
+	struct notebook notebook;   /* the user's, as it was written */
 
 	char *sentinel;		     /* the directory of the one that guards the failure; NULL */
 	char *report;		     /* a file that has all of this in words; NULL */
@@ -101,6 +112,9 @@ const struct block_life *investigation_block(const struct investigation *inv);
 /* In how many of the failing trials that were watched by it the key of a block led to the victim;
  * false when none was. */
 bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried);
+
+/* The slot that stands out; NULL: none. */
+const struct slot_summary *investigation_odd_slot(const struct investigation *inv);
 
 /* A file as it is shown: relative to the project's root where it lies below it. */
 const char *investigation_path(const struct investigation *inv, const char *file);

@@ -8,6 +8,34 @@ void parking_deinit(struct parking *parking)
 	mem_free(parking->gate);
 }
 
+void attempt_deinit(struct attempt *attempt)
+{
+	mem_free(attempt->text);
+	world_deinit(&attempt->world);
+	mem_free(attempt->diff);
+	VEC_FOREACH (&attempt->trials, t)
+		mem_free(t->command);
+	VEC_DEINIT(&attempt->trials);
+}
+
+static void written_deinit(struct notebook *notebook)
+{
+	VEC_FOREACH (&notebook->attempts, attempt)
+		attempt_deinit(attempt);
+	VEC_DEINIT(&notebook->attempts);
+	VEC_FOREACH (&notebook->steps, step)
+		mem_free(step->text);
+	VEC_DEINIT(&notebook->steps);
+	VEC_FOREACH (&notebook->relations, relation) {
+		mem_free(relation->dir);
+		strv_deinit(&relation->common);
+	}
+	VEC_DEINIT(&notebook->relations);
+	VEC_FOREACH (&notebook->surroundings, s)
+		world_deinit(&s->world);
+	VEC_DEINIT(&notebook->surroundings);
+}
+
 void notebook_deinit(struct notebook *notebook)
 {
 	VEC_FOREACH (&notebook->notes, note)
@@ -25,6 +53,7 @@ void notebook_deinit(struct notebook *notebook)
 	VEC_FOREACH (&notebook->sentinels, sentinel)
 		mem_free(sentinel->dir);
 	VEC_DEINIT(&notebook->sentinels);
+	written_deinit(notebook);
 }
 
 const struct parking *notebook_parked(const struct notebook *notebook)

@@ -3,6 +3,7 @@
 #include "model/minimal.h"
 #include "model/notebook.h"
 #include "model/rate.h"
+#include "model/summary.h"
 #include "model/verdict.h"
 
 /*
@@ -15,11 +16,6 @@ struct signature_count {
 	uint64_t count;
 	uint64_t trial; /* an example */
 	bool always;
-};
-
-struct arm_count {
-	char *name;
-	struct rate rate;
 };
 
 struct series_overview {

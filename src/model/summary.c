@@ -28,6 +28,7 @@ void series_summary_deinit(struct series_summary *summary)
 	VEC_FOREACH (&summary->nodes, node)
 		mem_free(node->node);
 	VEC_DEINIT(&summary->nodes);
+	VEC_DEINIT(&summary->faults);
 }
 
 void compare_result_deinit(struct compare_result *result)

@@ -48,6 +48,18 @@ struct slot_summary {
 	double p; /* Fisher's exact test against all other slots, corrected for their number */
 };
 
+/* An address that failing trials died of. */
+struct fault_address {
+	uint64_t address;
+	enum fault_class fault;
+	uint64_t count;
+};
+
+struct arm_count {
+	char *name;
+	struct rate rate;
+};
+
 struct resource_use {
 	double wall_mean_s, wall_max_s;
 	double user_mean_s, system_mean_s;
@@ -67,9 +79,10 @@ struct series_summary {
 	int odd_node;			  /* as odd_slot */
 	VEC(struct slot_summary) slots;
 	int odd_slot; /* index into slots; -1 when no slot differs significantly */
-	uint64_t crashes, crash_places; /* trials that were cut short, in how many places */
-	bool buffered;			/* output seems to have been lost in a stdio buffer */
-	uint64_t leftovers;		/* trials that left processes behind */
+	uint64_t crashes, crash_places;	  /* trials that were cut short, in how many places */
+	bool buffered;			  /* output seems to have been lost in a stdio buffer */
+	uint64_t leftovers;		  /* trials that left processes behind */
+	VEC(struct fault_address) faults; /* frequent ones first; of some failing trials */
 	struct resource_use use;
 };
 
@@ -87,9 +100,18 @@ struct repro_result {
 	bool interrupted;
 };
 
+/* How long the trials of an arm took that passed, beside those of the first arm. */
+struct arm_times {
+	uint64_t trials;
+	double median_s;
+	bool compared;		    /* the rest means something */
+	double ratio, low, high, p; /* to the first arm's, with 95 %; p Holm-corrected */
+};
+
 struct arm_summary {
 	const char *name;
 	struct rate rate;
+	struct arm_times times;
 	double p; /* against the first arm, Holm-corrected when there are more than two */
 	double difference, difference_low, difference_high; /* against the first arm */
 };

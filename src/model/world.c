@@ -13,6 +13,7 @@
 void world_deinit(struct world *world)
 {
 	mem_free(world->commit);
+	mem_free(world->branch);
 	mem_free(world->program);
 	mem_free(world->kernel);
 	mem_free(world->machine);

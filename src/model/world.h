@@ -12,6 +12,7 @@
  */
 struct world {
 	char *commit;  /* of the git checkout; ends in -dirty when files differ from it */
+	char *branch;  /* that is checked out there */
 	char *program; /* build-id, or size and hash of a file that has none */
 	char *kernel;
 	char *machine;	 /* the host's name and CPU */

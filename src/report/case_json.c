@@ -10,6 +10,7 @@
 #include "report/certificate_json.h"
 #include "report/choices_json.h"
 #include "report/json.h"
+#include "report/notebook_json.h"
 
 static json_t *count_or_null(uint64_t value)
 {
@@ -177,18 +178,6 @@ static json_t *sightings_json(const struct case_overview *overview)
 	return array;
 }
 
-static json_t *world_json(const struct world *world)
-{
-	json_t *object = json_object();
-
-	set(object, "commit", json_text(world->commit));
-	set(object, "program", json_text(world->program));
-	set(object, "kernel", json_text(world->kernel));
-	set(object, "machine", json_text(world->machine));
-	set(object, "redhand", json_text(world->redhand));
-	return object;
-}
-
 static json_t *parking_json(const struct parking *parking)
 {
 	json_t *object;
@@ -300,6 +289,10 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "parked", parking_json(notebook_parked(notebook)));
 	set(object, "parkings", history);
 	set(object, "sentinel", sentinel_json(notebook_sentinel(notebook)));
+	set(object, "attempts", attempts_json(notebook));
+	set(object, "steps", user_steps_json(notebook));
+	set(object, "related", relations_json(notebook));
+	set(object, "surroundings", surroundings_json(notebook));
 	return object;
 }
 

@@ -9,6 +9,8 @@
 #include "base/strbuf.h"
 #include "base/when.h"
 #include "base/words.h"
+#include "model/relation.h"
+#include "report/notebook_words.h"
 #include "report/text.h"
 #include "report/wording.h"
 
@@ -506,6 +508,9 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 	print_verdict(overview, out);
 	print_sightings(overview, verbose, out);
 	print_hypotheses(overview, verbose, out);
+	print_attempts(notebook, out);
+	print_steps(notebook, out);
+	print_relations(notebook, out);
 	print_notes(notebook, verbose, out);
 	print_sentinel(notebook_sentinel(notebook), out);
 }
@@ -551,12 +556,31 @@ static void print_line(const struct case_line *line, FILE *out)
 	(void)fputc('\n', out);
 }
 
+/* Two cases whose verdicts name the same code. */
+static void print_suspicion(const struct case_line *a, const struct case_line *b, FILE *out)
+{
+	struct relation relation = { .dir = b->dir };
+
+	if (a->overview.judged && b->overview.judged)
+		verdicts_common(&a->overview.verdict, &b->overview.verdict, &relation.common);
+	if (relation.common.count > 0) {
+		print_text(a->dir, out);
+		(void)fputs(" and ", out);
+		report_relation_text(&relation, out);
+	}
+	strv_deinit(&relation.common);
+}
+
 void report_cases_text(const struct case_lines *lines, FILE *out)
 {
 	if (lines->list.count == 0)
 		(void)fprintf(out, "No case here or below. redhand repro -- PROGRAM makes one.\n");
 	VEC_FOREACH (&lines->list, line)
 		print_line(line, out);
+	VEC_FOREACH (&lines->list, line)
+		for (struct case_line *other = line + 1;
+		     other < lines->list.items + lines->list.count; other++)
+			print_suspicion(line, other, out);
 }
 
 void report_trial_lines_text(const struct trial_lines *lines, FILE *out)

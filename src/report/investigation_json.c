@@ -5,6 +5,7 @@
 
 #include "report/choices_json.h"
 #include "report/json.h"
+#include "report/notebook_json.h"
 #include "report/signature_json.h"
 #include "report/wording.h"
 
@@ -252,6 +253,55 @@ static json_t *evidence_json(const struct evidence *e)
 	return object;
 }
 
+static json_t *slots_json(const struct investigation *inv)
+{
+	const struct slot_summary *odd = investigation_odd_slot(inv);
+	json_t *object = json_object(), *array = json_array();
+
+	VEC_FOREACH (&inv->slots, s) {
+		json_t *slot = rate_json(&s->rate);
+
+		set(slot, "slot", json_integer(s->slot));
+		set(slot, "p", json_number(s->p));
+		(void)json_array_append_new(array, slot);
+	}
+	set(object, "list", array);
+	set(object, "counts", json_text(inv->slots_crashed ? "crashes" : "failures"));
+	set(object, "odd", odd ? json_integer(odd->slot) : json_null());
+	set(object, "cut_by", inv->cut_known ? json_integer(inv->cut_by) : json_null());
+	set(object, "died", inv->cut_known ? json_integer(inv->cut_who) : json_null());
+	return object;
+}
+
+static json_t *addresses_json(const struct series_summary *summary)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&summary->faults, f) {
+		json_t *object = json_object();
+
+		set(object, "address", json_hex(f->address));
+		set(object, "fault", json_text(fault_class_name(f->fault)));
+		set(object, "count", count(f->count));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
+static void add_notebook(const struct notebook *notebook, json_t *object)
+{
+	json_t *workarounds = json_array();
+
+	VEC_FOREACH (&notebook->workarounds, w)
+		(void)json_array_append_new(workarounds, json_text(w->text));
+	set(object, "status", json_text(notebook_parked(notebook) ? "parked" : "open"));
+	set(object, "workarounds", workarounds);
+	set(object, "attempts", attempts_json(notebook));
+	set(object, "steps", user_steps_json(notebook));
+	set(object, "related", relations_json(notebook));
+	set(object, "surroundings", surroundings_json(notebook));
+}
+
 /* What `hunt` and `report` have in common. */
 static json_t *document(const struct investigation *inv, const char *schema)
 {
@@ -270,6 +320,8 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "prove_fix", json_text(inv->prove_fix));
 	set(object, "sentinel", json_text(inv->sentinel));
 	set(object, "notes", json_said_list(&inv->notes));
+	set(object, "slots", slots_json(inv));
+	set(object, "fault_addresses", addresses_json(&inv->summary));
 	return object;
 }
 
@@ -307,6 +359,19 @@ static json_t *trigger_json(const struct trigger_set *trigger)
 	return object;
 }
 
+static json_t *arms_json(const struct series_entry *s)
+{
+	json_t *array = json_array();
+
+	VEC_FOREACH (&s->arms, arm) {
+		json_t *object = rate_json(&arm->rate);
+
+		set(object, "name", json_text(arm->name));
+		(void)json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *series_json(const struct investigation *inv)
 {
 	json_t *array = json_array();
@@ -318,6 +383,7 @@ static json_t *series_json(const struct investigation *inv)
 		set(object, "observer", json_text(s->observer));
 		set(object, "began_ms", json_integer(s->began_ms));
 		set(object, "last_ms", s->last_ms > 0 ? json_integer(s->last_ms) : json_null());
+		set(object, "arms", arms_json(s));
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -329,6 +395,7 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 	json_t *evidence = json_array(), *signatures = json_array();
 
 	set(object, "root", json_text(inv->root));
+	add_notebook(&inv->notebook, object);
 	set(object, "rate", inv->counted ? rate_json(&inv->summary.rate) : json_null());
 	set(object, "clean_runs_for_99",
 	    inv->clean_runs > 0 ? count(inv->clean_runs) : json_null());

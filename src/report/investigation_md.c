@@ -1,27 +1,28 @@
 /*
- * An investigation as a Markdown document, in the order in which engineers write them:
- * summary, reproduction, crash location, minimum trigger set, timeline, hypotheses, root
- * cause, evidence, next steps.
+ * An investigation as a Markdown document, in the order in which engineers write them: status and
+ * where it was run, summary, reproduction, crash location, key finding, minimum trigger set,
+ * related commits, attempts, timeline, hypotheses, root cause, separate issues, next steps,
+ * evidence.
  */
-#include "base/percent.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "model/overview.h"
+#include "base/percent.h"
+#include "base/when.h"
 #include "model/signature.h"
 #include "report/markdown.h"
+#include "report/md_parts.h"
 #include "report/text.h"
 #include "report/wording.h"
 
 #define STACK_FRAMES 24
 #define STACK_UNFOLDED 8 /* one that is longer is folded … */
 #define STACK_SHOWN 4	 /* … to this */
-#define EVIDENCE_SHOWN 200
 
-static void heading(const char *text, FILE *out)
+void md_heading(const char *text, FILE *out)
 {
 	(void)fprintf(out, "\n## %s\n\n", text);
 }
@@ -32,7 +33,7 @@ static void add_command(const struct investigation *inv, struct strbuf *sb)
 		strbuf_addf(sb, "%s%s", i > 0 ? " " : "", inv->program.items[i]);
 }
 
-static void put_time(int64_t ms, FILE *out)
+void md_time(int64_t ms, FILE *out)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm;
@@ -40,6 +41,11 @@ static void put_time(int64_t ms, FILE *out)
 
 	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
 		(void)fprintf(out, "%s", text);
+}
+
+void md_rate(const struct rate *rate, FILE *out)
+{
+	text_rate(rate, out);
 }
 
 static void add_frame(const struct investigation *inv, const struct frame *frame, struct strbuf *sb)
@@ -68,7 +74,7 @@ static void put_frames(const struct investigation *inv, const struct stack *stac
 }
 
 /* Of a long one the first frames; all of it a click away. */
-static void put_stack(const struct investigation *inv, const struct stack *stack, FILE *out)
+void md_stack(const struct investigation *inv, const struct stack *stack, FILE *out)
 {
 	if (stack->count == 0)
 		return;
@@ -83,7 +89,7 @@ static void put_stack(const struct investigation *inv, const struct stack *stack
 	(void)fprintf(out, "\n</details>\n");
 }
 
-static void put_numbers(const uint64_t *items, size_t count, FILE *out)
+void md_evidence_ids(const uint64_t *items, size_t count, FILE *out)
 {
 	for (size_t i = 0; i < count && i < 8; i++)
 		(void)fprintf(out, "%sE%" PRIu64, i > 0 ? ", " : "", items[i]);
@@ -91,17 +97,100 @@ static void put_numbers(const uint64_t *items, size_t count, FILE *out)
 		(void)fprintf(out, ", …");
 }
 
-static void summary(const struct investigation *inv, FILE *out)
+/* ---- status, and where it was run ---- */
+
+static void put_status(const struct investigation *inv, FILE *out)
+{
+	const struct parking *parking = notebook_parked(&inv->notebook);
+	char when[WHEN_MAX];
+
+	(void)fprintf(out, "\n**Status:** ");
+	if (parking) {
+		(void)fprintf(out, "PARKED since %s, because ", when_text(parking->made_ms, when));
+		md_text(parking->because, out);
+		(void)fprintf(out, "; until ");
+		md_text(parking->until, out);
+	} else {
+		(void)fprintf(out, "open%s",
+			      inv->judged && inv->verdict.firm ? ", cause found" : "");
+	}
+	if (inv->notebook.workarounds.count > 0)
+		(void)fprintf(out,
+			      ". A workaround is in place: it hides the bug, and fixes nothing");
+	(void)fprintf(out, ".\n");
+	VEC_FOREACH (&inv->notebook.workarounds, w) {
+		(void)fprintf(out, "%s- Workaround since %s: ",
+			      w == inv->notebook.workarounds.items ? "\n" : "",
+			      when_text(w->made_ms, when));
+		md_text(w->text, out);
+		(void)fputc('\n', out);
+	}
+}
+
+static void world_row(const char *what, const char *value, FILE *out)
+{
+	if (!value)
+		return;
+	(void)fprintf(out, "| %s | ", what);
+	md_cell_code(value, out);
+	(void)fprintf(out, " |\n");
+}
+
+/* Where the last trials ran; how many other builds or commits there were is told. */
+static void put_world(const struct investigation *inv, FILE *out)
+{
+	size_t count = inv->notebook.surroundings.count;
+	const struct world *world;
+
+	if (count == 0)
+		return;
+	world = &inv->notebook.surroundings.items[count - 1].world;
+	(void)fprintf(out, "\n| | |\n|---|---|\n");
+	world_row("commit", world->commit, out);
+	world_row("branch", world->branch, out);
+	world_row("program", world->program, out);
+	world_row("machine", world->machine, out);
+	world_row("kernel", world->kernel, out);
+	world_row("redhand", world->redhand, out);
+	if (count > 1)
+		(void)fprintf(out,
+			      "\nThat is where the last trials ran; earlier ones ran in %zu other "
+			      "surroundings (`redhand case show --json`).\n",
+			      count - 1);
+}
+
+/* ---- summary and reproduction ---- */
+
+static const struct said *bisected(const struct investigation *inv)
+{
+	const struct said *last = NULL;
+
+	VEC_FOREACH (&inv->decisions.list, d)
+		if (strcmp(d->stage, "bisect") == 0)
+			last = &d->said;
+	return last;
+}
+
+static void put_verdict(const struct investigation *inv, FILE *out)
 {
 	const struct verdict *v = &inv->verdict;
 
-	heading("Summary", out);
+	(void)fprintf(out, "**%s%s** (`%s`). ",
+		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
+		      words_class(v->class), verdict_class_name(v->class));
+	md_said(&v->sentence, out);
+	(void)fprintf(out, ".\n");
+}
+
+static void summary(const struct investigation *inv, FILE *out)
+{
+	md_heading("Summary", out);
 	if (inv->judged) {
-		(void)fprintf(out, "**%s%s** (`%s`). ",
-			      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
-			      words_class(v->class), verdict_class_name(v->class));
-		md_said(&v->sentence, out);
-		(void)fprintf(out, ".\n");
+		put_verdict(inv, out);
+	} else if (bisected(inv)) {
+		(void)fprintf(out, "A bisection has an answer: ");
+		md_said(bisected(inv), out);
+		(void)fprintf(out, ". What goes wrong in memory has not been looked for.\n");
 	} else if (inv->series.count == 0) {
 		(void)fprintf(out, "The case is empty: nothing has been run.\n");
 	} else {
@@ -111,66 +200,31 @@ static void summary(const struct investigation *inv, FILE *out)
 	}
 	if (inv->counted) {
 		(void)fprintf(out, "\nRate: ");
-		text_rate(&inv->summary.rate, out);
+		md_rate(&inv->summary.rate, out);
 		(void)fprintf(out, ".\n");
 	}
 }
 
+/* What fails in every run beside it has a section of its own. */
+static bool is_separate(const struct investigation *inv, const struct signature_summary *s)
+{
+	return s->always && inv->summary.intermittent;
+}
+
 static void signature_table(const struct investigation *inv, FILE *out)
 {
-	if (inv->summary.signatures.list.count == 0)
-		return;
-	(void)fprintf(out,
-		      "\n| signature | trials | rate | what | example |\n|---|---|---|---|---|\n");
+	size_t shown = 0;
+
 	VEC_FOREACH (&inv->summary.signatures.list, s) {
+		if (is_separate(inv, s))
+			continue;
+		if (shown++ == 0)
+			(void)fprintf(out, "\n| signature | trials | rate | what | example |\n"
+					   "|---|---|---|---|---|\n");
 		(void)fprintf(out, "| `%s` | %" PRIu64 " | %.1f %%%s | ", s->signature.id,
 			      s->rate.failed, s->rate.rate * 100, s->always ? ", every run" : "");
 		md_text(s->signature.summary, out);
 		(void)fprintf(out, " | trial %" PRIu64 " |\n", s->trial);
-	}
-}
-
-static void odd_slot(const struct investigation *inv, FILE *out)
-{
-	const struct series_summary *s = &inv->summary;
-
-	if (s->odd_slot < 0 || (size_t)s->odd_slot >= s->slots.count)
-		return;
-	(void)fprintf(out, "\nSlot %u differs from the others: ", s->slots.items[s->odd_slot].slot);
-	text_rate(&s->slots.items[s->odd_slot].rate, out);
-	(void)fprintf(out, ", p = %.3g.\n", s->slots.items[s->odd_slot].p);
-}
-
-static void put_effect(const struct observer_rate *o, FILE *out)
-{
-	static const char *const words[] = { [EFFECT_NONE] = "no sign that it changes the rate",
-					     [EFFECT_HIDES] = "hides it",
-					     [EFFECT_RARER] = "makes it rarer",
-					     [EFFECT_MORE_OFTEN] = "brings it out more often" };
-
-	if (o->effect == EFFECT_UNKNOWN)
-		return;
-	/* Guards show damage in trials that do not fail, too. */
-	(void)fprintf(out, "%s%s (p = %.2g)", words[o->effect],
-		      o->effect == EFFECT_HIDES && strcmp(o->name, "heap") != 0
-			      ? ", so it was dropped"
-			      : "",
-		      o->p);
-}
-
-static void observer_table(const struct investigation *inv, FILE *out)
-{
-	if (inv->observers.count < 2)
-		return;
-	(void)fprintf(out, "\n| observer | rate | effect |\n|---|---|---|\n");
-	VEC_FOREACH (&inv->observers, o) {
-		(void)fprintf(out, "| ");
-		md_cell_code(o->name, out);
-		(void)fprintf(out, " | ");
-		text_rate(&o->rate, out);
-		(void)fprintf(out, " | ");
-		put_effect(o, out);
-		(void)fprintf(out, " |\n");
 	}
 }
 
@@ -181,31 +235,68 @@ static void put_clean_runs(const struct series_summary *summary, FILE *out)
 	(void)fprintf(out, "%s.\n", text);
 }
 
+static uint64_t trials_stored(const struct investigation *inv)
+{
+	uint64_t trials = 0;
+
+	VEC_FOREACH (&inv->series, s)
+		trials += s->rate.trials;
+	return trials;
+}
+
+static void put_rate(const struct investigation *inv, FILE *out)
+{
+	const struct series_entry *main =
+		inv->main_series < inv->series.count ? &inv->series.items[inv->main_series] : NULL;
+
+	(void)fputc('\n', out);
+	if (main && main->arms.count > 0) {
+		(void)fprintf(out, "Of the arm ");
+		md_code(main->arms.items[0].name, out);
+		(void)fprintf(out, ": ");
+	}
+	md_rate(&inv->summary.rate, out);
+	(void)fprintf(out, ".\n");
+	if (inv->summary.clean_runs_for_99 > 0)
+		put_clean_runs(&inv->summary, out);
+	else if (inv->summary.failed_any == 0)
+		(void)fprintf(out,
+			      "No failure was seen: the rate is below %s %% with 95 %% "
+			      "confidence.\n",
+			      PERCENT(inv->summary.clean_bound));
+}
+
 static void reproduction(const struct investigation *inv, FILE *out)
 {
-	heading("Reproduction", out);
+	md_heading("Reproduction", out);
 	if (inv->reproduce) {
 		md_fence(out);
 		md_fenced(inv->reproduce, out);
 		md_fence(out);
 	}
-	if (inv->counted) {
-		(void)fputc('\n', out);
-		text_rate(&inv->summary.rate, out);
-		(void)fprintf(out, ".\n");
-		if (inv->summary.clean_runs_for_99 > 0)
-			put_clean_runs(&inv->summary, out);
-		else if (inv->summary.failed_any == 0)
-			(void)fprintf(out,
-				      "No failure was seen: the rate is below %s %% with 95 %% "
-				      "confidence.\n",
-				      PERCENT(inv->summary.clean_bound));
-	} else {
+	if (inv->counted)
+		put_rate(inv, out);
+	else if (trials_stored(inv) == 0)
 		(void)fprintf(out, "No trials are stored.\n");
-	}
+	else
+		(void)fprintf(out,
+			      "\n%" PRIu64
+			      " trials are stored, of lists or commits that differ: they have "
+			      "no rate in common.\n",
+			      trials_stored(inv));
 	signature_table(inv, out);
-	odd_slot(inv, out);
-	observer_table(inv, out);
+	md_rates(inv, out);
+}
+
+/* ---- where it fails ---- */
+
+/* How the address of the fault varies: "NULL+0x8 in 5 of 8; 3 other addresses". */
+static void put_addresses(const struct series_summary *s, FILE *out)
+{
+	AUTO(mem_freep) char *words = text_fault_addresses(s);
+
+	if (words)
+		(void)fprintf(out, "\nAddress of the fault: %s.\n", words);
 }
 
 static void window(const struct signature_summary *s, FILE *out)
@@ -228,7 +319,7 @@ static void crash_location(const struct investigation *inv, FILE *out)
 {
 	const struct crash *crash = investigation_crash(inv);
 
-	heading("Crash location", out);
+	md_heading("Crash location", out);
 	if (!crash) {
 		(void)fprintf(out, "No observer has seen a crash (`--observe crash` or `ids`).\n");
 	} else {
@@ -246,8 +337,9 @@ static void crash_location(const struct investigation *inv, FILE *out)
 			(void)fputc('\n', out);
 		}
 		(void)fputc('\n', out);
-		put_stack(inv, &crash->stack, out);
+		md_stack(inv, &crash->stack, out);
 	}
+	put_addresses(&inv->summary, out);
 	VEC_FOREACH (&inv->summary.signatures.list, s)
 		if (!s->always) {
 			window(s, out);
@@ -255,12 +347,14 @@ static void crash_location(const struct investigation *inv, FILE *out)
 		}
 }
 
+/* ---- the shortest list ---- */
+
 static void trigger_table(const struct trigger_set *trigger, FILE *out)
 {
 	(void)fprintf(out, "\n| list | result |\n|---|---|\n| all %zu | ", trigger->total);
-	text_rate(&trigger->full, out);
+	md_rate(&trigger->full, out);
 	(void)fprintf(out, " |\n| these %zu | ", trigger->items.count);
-	text_rate(&trigger->minimal, out);
+	md_rate(&trigger->minimal, out);
 	(void)fprintf(out, " |\n");
 	VEC_FOREACH (&trigger->items, item) {
 		if (item->victim || item->without.trials == 0)
@@ -268,9 +362,31 @@ static void trigger_table(const struct trigger_set *trigger, FILE *out)
 		(void)fprintf(out, "| without ");
 		md_cell_code(item->name, out);
 		(void)fprintf(out, " | ");
-		text_rate(&item->without, out);
+		md_rate(&item->without, out);
 		(void)fprintf(out, " |\n");
 	}
+}
+
+/* "Any five pass": said where each of them was left out in turn. */
+static void put_each_needed(const struct trigger_set *trigger, FILE *out)
+{
+	uint64_t trials = 0, failed = 0;
+	size_t others = 0, left_out = 0;
+
+	VEC_FOREACH (&trigger->items, item) {
+		if (item->victim)
+			continue;
+		others++;
+		left_out += item->without.trials > 0;
+		trials += item->without.trials;
+		failed += item->without.failed;
+	}
+	if (failed == 0 && others > 1 && left_out == others)
+		(void)fprintf(out,
+			      "\nAny %zu of the %zu%s pass: of %" PRIu64
+			      " runs with one of them left out none failed.\n",
+			      others - 1, others,
+			      others < trigger->items.count ? " and the victim" : "", trials);
 }
 
 static void minimum_trigger(const struct investigation *inv, FILE *out)
@@ -278,7 +394,7 @@ static void minimum_trigger(const struct investigation *inv, FILE *out)
 	const struct trigger_set *trigger = &inv->trigger;
 	size_t number = 0;
 
-	heading("Minimum trigger set", out);
+	md_heading("Minimum trigger set", out);
 	if (!trigger->known) {
 		(void)fprintf(out, "Not searched for (`redhand minimize`).\n");
 		return;
@@ -289,6 +405,8 @@ static void minimum_trigger(const struct investigation *inv, FILE *out)
 		(void)fprintf(out, "%s\n", item->victim ? " (the victim)" : "");
 	}
 	trigger_table(trigger, out);
+	if (trigger->proven)
+		put_each_needed(trigger, out);
 	if (!trigger->proven)
 		(void)fprintf(out,
 			      "\nThe search is not finished: some of these may not be needed.\n");
@@ -299,228 +417,12 @@ static void minimum_trigger(const struct investigation *inv, FILE *out)
 	}
 }
 
-static void put_series(const struct series_entry *s, FILE *out)
-{
-	(void)fprintf(out, "- ");
-	put_time(s->began_ms, out);
-	(void)fprintf(out, " ");
-	md_code(s->command, out);
-	if (s->observer) {
-		(void)fprintf(out, ", observer ");
-		md_code(s->observer, out);
-	}
-	(void)fprintf(out, ": ");
-	if (command_has_rate(s->command))
-		text_rate(&s->rate, out);
-	else
-		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed", s->rate.failed,
-			      s->rate.trials);
-	(void)fputc('\n', out);
-}
-
-static void put_decision(const struct decision *d, FILE *out)
-{
-	(void)fprintf(out, "- ");
-	put_time(d->time_ms, out);
-	(void)fprintf(out, " **");
-	md_text(d->stage, out);
-	(void)fprintf(out, "**: ");
-	md_said(&d->said, out);
-	(void)fputc('\n', out);
-}
-
-/* Series and decisions, each in their order, laid together by time. */
-static void timeline(const struct investigation *inv, FILE *out)
-{
-	size_t s = 0, d = 0;
-
-	heading("Investigation timeline", out);
-	if (inv->series.count + inv->decisions.list.count == 0)
-		(void)fprintf(out, "Nothing has been run.\n");
-	while (s < inv->series.count || d < inv->decisions.list.count) {
-		bool series =
-			d == inv->decisions.list.count ||
-			(s < inv->series.count &&
-			 inv->series.items[s].began_ms <= inv->decisions.list.items[d].time_ms);
-
-		if (series)
-			put_series(&inv->series.items[s++], out);
-		else
-			put_decision(&inv->decisions.list.items[d++], out);
-	}
-	VEC_FOREACH (&inv->notes.list, note) {
-		(void)fprintf(out, "- note: ");
-		md_said(note, out);
-		(void)fputc('\n', out);
-	}
-}
-
-static void put_hypothesis(const struct ledger_entry *h, FILE *out)
-{
-	(void)fprintf(out, "| ");
-	md_cell_code(h->id, out);
-	(void)fprintf(out, " | ");
-	md_said(&h->text, out);
-	(void)fprintf(out, " | %s | ", words_status(h->status));
-	if (h->by != EXPERIMENT_KINDS)
-		(void)fprintf(out, "%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
-			      h->telling == 1 ? "" : "s");
-	if (h->status == LEDGER_EXCLUDED && h->by != EXPERIMENT_KINDS)
-		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
-	(void)fprintf(out, " | ");
-	md_said(&h->because, out);
-	(void)fprintf(out, " | ");
-	put_numbers(h->evidence.items, h->evidence.count, out);
-	(void)fprintf(out, " |\n");
-}
-
-static void hypotheses(const struct investigation *inv, FILE *out)
-{
-	heading("Hypotheses", out);
-	if (inv->verdict.ledger.count + inv->own_hypotheses.count == 0) {
-		(void)fprintf(out, "None has been tested.\n");
-		return;
-	}
-	(void)fprintf(
-		out,
-		"| id | claim | status | by | because | evidence |\n|---|---|---|---|---|---|\n");
-	VEC_FOREACH (&inv->verdict.ledger, h)
-		put_hypothesis(h, out);
-	VEC_FOREACH (&inv->own_hypotheses, h)
-		put_hypothesis(h, out);
-}
-
-static void put_part(const struct investigation *inv, const char *what, const struct stack *stack,
-		     FILE *out)
-{
-	if (stack->count == 0)
-		return;
-	(void)fprintf(out, "\n%s:\n\n", what);
-	put_stack(inv, stack, out);
-}
-
-static void put_write(const struct verdict *v, FILE *out)
-{
-	int digits = (int)(v->value_len > 0 && v->value_len <= 8 ? v->value_len * 2 : 1);
-
-	if (v->instruction) {
-		(void)fprintf(out, "| instruction | ");
-		md_cell_code(v->instruction, out);
-		(void)fprintf(out, " |\n");
-	}
-	if (v->width > 0)
-		(void)fprintf(out, "| width | %u byte%s (%s) |\n", v->width,
-			      v->width == 1 ? "" : "s", store_fit_name(v->fit));
-	if (v->values_known)
-		(void)fprintf(out, "| old → new | `0x%0*" PRIx64 "` → `0x%0*" PRIx64 "` |\n",
-			      digits, v->old, digits, v->new);
-}
-
-static void put_facts(const struct verdict *v, FILE *out)
-{
-	(void)fprintf(out, "\n| | |\n|---|---|\n| class | `%s` |\n", verdict_class_name(v->class));
-	(void)fprintf(out,
-		      "| caught | %" PRIu64 " of %" PRIu64 " failing trials that could show it, "
-		      "%" PRIu64 " trials run |\n",
-		      v->caught, v->watched, v->trials);
-	if (v->home.kind != HOME_UNKNOWN) {
-		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-		words_home(&v->home, &sb);
-		(void)fprintf(out, "| field | ");
-		md_text(strbuf_str(&sb), out);
-		(void)fprintf(out, " |\n");
-	}
-	if (v->victim) {
-		(void)fprintf(out, "| block | %" PRIu64 " bytes, %s, key ", v->victim->size,
-			      v->victim->state == BLOCK_FREED || v->victim->former ? "freed"
-										   : "live");
-		md_cell_code(v->victim->key ? v->victim->key : "unknown", out);
-		(void)fprintf(out, " |\n");
-	}
-	put_write(v, out);
-	(void)fprintf(out, "| evidence | ");
-	put_numbers(v->evidence.items, v->evidence.count, out);
-	(void)fprintf(out, " |\n");
-}
-
-static void put_list(const char *what, const struct said_list *list, FILE *out)
-{
-	if (list->list.count == 0)
-		return;
-	(void)fprintf(out, "\n%s:\n\n", what);
-	VEC_FOREACH (&list->list, said) {
-		(void)fprintf(out, "- ");
-		md_said(said, out);
-		(void)fputc('\n', out);
-	}
-}
-
-static void root_cause(const struct investigation *inv, FILE *out)
-{
-	const struct verdict *v = &inv->verdict;
-
-	heading("Root cause", out);
-	if (!inv->judged) {
-		(void)fprintf(out, "Not known.\n");
-		return;
-	}
-	md_said(&v->sentence, out);
-	(void)fprintf(out, ".\n");
-	put_facts(v, out);
-	VEC_FOREACH (&v->steps, step) {
-		AUTO(strbuf_deinit) struct strbuf what = { 0 };
-
-		words_add(&step->what, &what);
-		if (what.len > 0 && what.data[0] >= 'a' && what.data[0] <= 'z')
-			what.data[0] = (char)(what.data[0] - 'a' + 'A');
-		put_part(inv, strbuf_str(&what), &step->stack, out);
-	}
-	put_list("What speaks against it", &v->doubts, out);
-	put_list("Still open", &v->open, out);
-	VEC_FOREACH (&v->alternatives, alternative) {
-		(void)fprintf(out, "\nOr `%s`: ", verdict_class_name(alternative->class));
-		md_said(&alternative->sentence, out);
-		(void)fprintf(out, ". To tell them apart: ");
-		md_said(&alternative->tell_apart, out);
-		(void)fprintf(out, ".\n");
-	}
-}
-
-static void evidence(const struct investigation *inv, FILE *out)
-{
-	size_t shown = 0;
-
-	heading("Evidence", out);
-	if (inv->evidence.list.count == 0) {
-		(void)fprintf(out, "None.\n");
-		return;
-	}
-	(void)fprintf(out, "| id | trial | kind | what was seen |\n|---|---|---|---|\n");
-	VEC_FOREACH (&inv->evidence.list, e) {
-		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-		if (shown++ == EVIDENCE_SHOWN)
-			break;
-		words_evidence(e, &sb);
-		(void)fprintf(out, "| E%" PRIu64 " | ", e->id);
-		if (e->trial > 0)
-			(void)fprintf(out, "%" PRIu64 "%s", e->trial,
-				      e->failing ? "" : " (passed)");
-		(void)fprintf(out, " | %s | ", evidence_kind_name(e->kind));
-		md_text(strbuf_str(&sb), out);
-		(void)fprintf(out, " |\n");
-	}
-	if (inv->evidence.list.count > EVIDENCE_SHOWN)
-		(void)fprintf(out, "\n%zu more: `redhand report --format json`.\n",
-			      inv->evidence.list.count - EVIDENCE_SHOWN);
-}
-
+/* redhand's own, then the user's. */
 static void next_steps(const struct investigation *inv, FILE *out)
 {
 	const struct verdict *v = &inv->verdict;
 
-	heading("Next steps", out);
+	md_heading("Next steps", out);
 	if (inv->judged && said_anything(&v->next)) {
 		(void)fprintf(out, "- [ ] ");
 		md_said(&v->next, out);
@@ -539,6 +441,11 @@ static void next_steps(const struct investigation *inv, FILE *out)
 		md_code(inv->prove_fix, out);
 		(void)fputc('\n', out);
 	}
+	VEC_FOREACH (&inv->notebook.steps, step) {
+		(void)fprintf(out, "- [%c] ", step->done_ms != 0 ? 'x' : ' ');
+		md_text(step->text, out);
+		(void)fputc('\n', out);
+	}
 	(void)fprintf(out, "- The case: ");
 	md_code(inv->case_dir, out);
 	(void)fputc('\n', out);
@@ -555,13 +462,19 @@ void report_investigation_md(const struct investigation *inv, FILE *out)
 		md_code(strbuf_str(&command), out);
 	}
 	(void)fputc('\n', out);
+	put_status(inv, out);
+	put_world(inv, out);
 	summary(inv, out);
 	reproduction(inv, out);
 	crash_location(inv, out);
+	md_key_finding(inv, out);
 	minimum_trigger(inv, out);
-	timeline(inv, out);
-	hypotheses(inv, out);
-	root_cause(inv, out);
-	evidence(inv, out);
+	md_commits(inv, out);
+	md_attempts(inv, out);
+	md_timeline(inv, out);
+	md_hypotheses(inv, out);
+	md_root_cause(inv, out);
+	md_separate(inv, out);
 	next_steps(inv, out);
+	md_evidence(inv, out);
 }

@@ -19,6 +19,10 @@ void report_trial_lines_json(const char *case_dir, const struct trial_lines *lin
 /* A change that was stored: "note", "hypothesis" and so on, with its number. */
 void report_case_change_json(const char *case_dir, const char *what, uint64_t id, FILE *out);
 
+/* Another case, and what both verdicts name. */
+void report_relation_text(const struct relation *relation, FILE *out);
+void report_relation_json(const char *case_dir, const struct relation *relation, FILE *out);
+
 struct resumption {
 	const char *case_dir;
 	const struct parking *parking;

@@ -99,6 +99,19 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	json_print(object, out);
 }
 
+static json_t *times_json(const struct arm_times *t)
+{
+	json_t *object = json_object();
+
+	set(object, "trials", count(t->trials));
+	set(object, "median_s", t->trials > 0 ? json_number(t->median_s) : json_null());
+	set(object, "ratio", t->compared ? json_number(t->ratio) : json_null());
+	set(object, "low", t->compared ? json_number(t->low) : json_null());
+	set(object, "high", t->compared ? json_number(t->high) : json_null());
+	set(object, "p", t->compared ? json_number(t->p) : json_null());
+	return object;
+}
+
 void report_compare_json(const struct compare_result *result, FILE *out)
 {
 	json_t *object = document("redhand/compare/1", result->case_dir, result->program,
@@ -117,6 +130,7 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 		set(a, "difference", first ? json_null() : json_number(arm->difference));
 		set(a, "difference_low", first ? json_null() : json_number(arm->difference_low));
 		set(a, "difference_high", first ? json_null() : json_number(arm->difference_high));
+		set(a, "times", times_json(&arm->times));
 		(void)json_array_append_new(arms, a);
 	}
 	set(object, "arms", arms);

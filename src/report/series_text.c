@@ -238,6 +238,31 @@ static void print_shared(const struct strv *paths, FILE *out)
 		out, "Give each arm its own place, for example --arm NAME:CACHE_DIR=cache-{arm}\n");
 }
 
+/* Of trials that passed. */
+static void print_times(const struct compare_result *result, FILE *out)
+{
+	size_t told = 0;
+
+	VEC_FOREACH (&result->arms, arm)
+		told += arm->times.trials > 0;
+	if (told < 2)
+		return;
+	(void)fprintf(out, "\nTime of a trial that passed, median:\n");
+	VEC_FOREACH (&result->arms, arm) {
+		const struct arm_times *t = &arm->times;
+
+		if (t->trials == 0)
+			continue;
+		(void)fprintf(out, "  %-16s %.4g s", arm->name, t->median_s);
+		if (t->compared) {
+			(void)fprintf(out, ", %.3g times as long (95 %%: %.3g to %.3g), ", t->ratio,
+				      t->low, t->high);
+			print_p(t->p, out);
+		}
+		(void)fputc('\n', out);
+	}
+}
+
 void report_compare_text(const struct compare_result *result, FILE *out)
 {
 	if (result->interrupted)
@@ -255,6 +280,7 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 		}
 		(void)fputc('\n', out);
 	}
+	print_times(result, out);
 	if (result->stop_reason)
 		(void)fprintf(out, "\nStopped early: %s.\n", result->stop_reason);
 	print_shared(&result->shared, out);

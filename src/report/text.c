@@ -1,10 +1,12 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/percent.h"
+#include "base/source_file.h"
 #include "base/strbuf.h"
 #include "base/words.h"
 #include "model/secret.h"
@@ -46,4 +48,55 @@ void text_notes(const struct said_list *notes, FILE *out)
 
 		(void)fprintf(out, "%snote: %s\n", note == notes->list.items ? "\n" : "", text);
 	}
+}
+
+char *text_source_line(const struct frame *frame)
+{
+	struct strbuf sb = { 0 };
+	char *line = NULL;
+	size_t room = 0;
+	FILE *source;
+	bool found = false;
+
+	if (!frame->file || frame->line == 0)
+		return NULL;
+	source = source_open(frame->file, frame->module);
+	if (!source)
+		return NULL;
+	for (uint32_t n = 1; n <= frame->line && !found && getline(&line, &room, source) >= 0; n++)
+		found = n == frame->line;
+	(void)fclose(source);
+	if (found) {
+		const char *text = line + strspn(line, " \t");
+
+		strbuf_add_printable(&sb, text, strcspn(text, "\r\n"));
+	}
+	free(line);
+	return found ? strbuf_take(&sb) : NULL;
+}
+
+/* One that came once among several says nothing by itself: heap addresses differ in every run. */
+char *text_fault_addresses(const struct series_summary *summary)
+{
+	struct strbuf sb = { 0 };
+	uint64_t crashes = 0, others = 0;
+
+	VEC_FOREACH (&summary->faults, f)
+		crashes += f->count;
+	if (crashes == 0)
+		return NULL;
+	VEC_FOREACH (&summary->faults, f) {
+		if (f->count == 1 && f->fault != FAULT_NULL && summary->faults.count > 1) {
+			others++;
+			continue;
+		}
+		strbuf_addf(&sb, "%s%s0x%" PRIx64 " in %" PRIu64 " of %" PRIu64 " crash%s",
+			    sb.len > 0 ? ", " : "", f->fault == FAULT_NULL ? "NULL+" : "",
+			    f->address, f->count, crashes, crashes == 1 ? "" : "es");
+	}
+	if (others > 0)
+		strbuf_addf(&sb, "%s%" PRIu64 "%s address%s, each in one crash",
+			    sb.len > 0 ? "; " : "", others, sb.len > 0 ? " other" : " different",
+			    others == 1 ? "" : "es");
+	return strbuf_take(&sb);
 }

@@ -18,6 +18,14 @@ void text_rate(const struct rate *rate, FILE *out);
  * its interval allows. Never NULL; no full stop. */
 char *text_clean_runs(const struct series_summary *summary);
 
+/* The line of source that the frame stands at, without its indent; NULL when it cannot be read
+ * here. The caller's to free. */
+char *text_source_line(const struct frame *frame);
+
+/* How the address of the fault varies over trials: "NULL+0x8 in 5 of 8 crashes, 3 other addresses";
+ * NULL: none is known. The caller's to free. */
+char *text_fault_addresses(const struct series_summary *summary);
+
 /* "function  file:line", and how sure that is. No newline (crash_text.c). */
 void text_frame(const struct frame *frame, FILE *out);
 

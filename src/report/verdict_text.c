@@ -5,10 +5,10 @@
  * it. Commands are never cut: what cannot be pasted is of no use.
  */
 #include "base/percent.h"
-#include "base/source_file.h"
 #include "report/report_investigation.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,28 +156,10 @@ static void stack_rows(const struct verdict_screen *page, const struct stack *st
 static void source_row(const struct verdict_screen *page, const struct stack *stack)
 {
 	const struct frame *frame = stack_site(stack);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	char *line = NULL;
-	size_t room = 0;
-	FILE *source;
-	bool found = false;
+	AUTO(mem_freep) char *line = frame ? text_source_line(frame) : NULL;
 
-	if (!frame || !frame->file || frame->line == 0)
-		return;
-	source = source_open(frame->file, frame->module);
-	if (!source)
-		return;
-	for (uint32_t n = 1; n <= frame->line && !found && getline(&line, &room, source) >= 0; n++)
-		found = n == frame->line;
-	(void)fclose(source);
-	if (found) {
-		const char *text = line + strspn(line, " \t");
-
-		strbuf_addf(&sb, "> ");
-		strbuf_add_printable(&sb, text, strcspn(text, "\r\n"));
-		row(page, "", strbuf_str(&sb), 1);
-	}
-	free(line);
+	if (line)
+		rowf(page, "", 1, "> %s", line);
 }
 
 /* Trials were run, and there is nothing to explain. */
@@ -481,6 +463,16 @@ static void failure(const struct verdict_screen *page)
 		frame_row(page, "", "in ", crash_site(crash));
 }
 
+/* Only where it varies: one crash has its address in its own words. */
+static void addresses(const struct verdict_screen *page)
+{
+	const struct series_summary *s = &page->inv->summary;
+	AUTO(mem_freep) char *words = s->faults.count > 1 ? text_fault_addresses(s) : NULL;
+
+	if (words)
+		rowf(page, "", 2, "address of the fault: %s", words);
+}
+
 /* What had to be done without, because it changes what is looked for. */
 static void hidden_by(const struct verdict_screen *page)
 {
@@ -492,6 +484,51 @@ static void hidden_by(const struct verdict_screen *page)
 				    sb.len > 0 ? ", " : "", o->name, o->rate.trials);
 	if (sb.len > 0)
 		row(page, "hidden by", strbuf_str(&sb), 2);
+}
+
+/* Which devices fail, where each slot has its own, or one stands out. */
+static void slots(const struct verdict_screen *page)
+{
+	const struct investigation *inv = page->inv;
+	const struct slot_summary *odd = investigation_odd_slot(inv);
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	if (inv->slots.count < 2 || (!inv->slots_differ && !odd))
+		return;
+	VEC_FOREACH (&inv->slots, s)
+		strbuf_addf(&sb, "%s%u: %" PRIu64 " of %" PRIu64, sb.len > 0 ? ", " : "", s->slot,
+			    s->rate.failed, s->rate.trials);
+	if (odd) {
+		strbuf_addf(&sb, "; slot %u %s (p = %.2g)", odd->slot,
+			    odd->rate.failed == 0 ? "never fails while others do"
+						  : "differs from the others",
+			    odd->p);
+	} else {
+		strbuf_adds(&sb, "; none stands out");
+	}
+	rowf(page, "slots", 3, "%s in slot %s", inv->slots_crashed ? "crashed" : "failed",
+	     strbuf_str(&sb));
+	if (inv->cut_known)
+		rowf(page, "", 2,
+		     "the file was cut by a process in slot %u, a process in slot %u died of it",
+		     inv->cut_by, inv->cut_who);
+}
+
+/* A file that was cut and written anew is behind its old end for some, and other bytes for others.
+ */
+static void cut_signals(const struct verdict_screen *page)
+{
+	bool bus = false, segv = false;
+
+	VEC_FOREACH (&page->inv->summary.signatures.list, s) {
+		bus |= s->signature.signal == SIGBUS;
+		segv |= s->signature.signal == SIGSEGV;
+	}
+	if (page->inv->verdict.class == VERDICT_MAPPING_TRUNCATED && bus && segv)
+		row(page, "",
+		    "SIGBUS: what was read lay behind the file's new end; SIGSEGV: it lay before it, and "
+		    "the new bytes there were taken for an offset or a pointer",
+		    3);
 }
 
 static void tests(const struct verdict_screen *page)
@@ -609,6 +646,9 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 	user(&page);
 	odds(&page);
 	failure(&page);
+	addresses(&page);
+	cut_signals(&page);
+	slots(&page);
 	tests(&page);
 	hidden_by(&page);
 	ledger(&page);

@@ -601,12 +601,15 @@ static char *shape_of(const struct scratch *s, const char *name)
 	"ALTER TABLE decision DROP COLUMN said; ALTER TABLE choice DROP COLUMN why_said;" \
 	"ALTER TABLE choice DROP COLUMN brought_said;"
 
-/* What version 3 added. */
-#define DROP_NEWER                                                                                                             \
-	"DROP TABLE trial_machine; DROP TABLE machine;"                                                                        \
-	"DROP TABLE choice; DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
-	"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"                                                   \
-	"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
+/* What version 10 added. */
+#define DROP_10 "DROP TABLE attempt; DROP TABLE step; DROP TABLE relation; DROP TABLE surroundings;"
+
+/* What version 3 and later ones added. */
+#define DROP_NEWER                                                                                                                     \
+	DROP_10 "DROP TABLE trial_machine; DROP TABLE machine;"                                                                        \
+		"DROP TABLE choice; DROP TABLE build; DROP TABLE evidence; DROP TABLE verdict; DROP TABLE decision; DROP TABLE chaos;" \
+		"DROP TABLE minimal; DROP TABLE note; DROP TABLE hypothesis_change;"                                                   \
+		"DROP TABLE hypothesis; DROP TABLE workaround; DROP TABLE parking; DROP TABLE sentinel;"
 
 static void an_older_case_keeps_its_trials(const struct scratch *s, const char *make_old)
 {
@@ -647,21 +650,26 @@ static void a_case_of_version_2_keeps_its_trials(void **state)
 
 static void a_case_of_version_6_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state,
-				       DROP_SAID "DROP TABLE trial_machine; DROP TABLE machine;"
-						 "DROP TABLE choice; PRAGMA user_version=6");
+	an_older_case_keeps_its_trials(*state, DROP_10 DROP_SAID
+				       "DROP TABLE trial_machine; DROP TABLE machine;"
+				       "DROP TABLE choice; PRAGMA user_version=6");
 }
 
 static void a_case_of_version_7_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state,
-				       DROP_SAID "DROP TABLE trial_machine; DROP TABLE machine;"
-						 "PRAGMA user_version=7");
+	an_older_case_keeps_its_trials(*state, DROP_10 DROP_SAID
+				       "DROP TABLE trial_machine; DROP TABLE machine;"
+				       "PRAGMA user_version=7");
 }
 
 static void a_case_of_version_8_keeps_its_trials(void **state)
 {
-	an_older_case_keeps_its_trials(*state, DROP_SAID "PRAGMA user_version=8");
+	an_older_case_keeps_its_trials(*state, DROP_10 DROP_SAID "PRAGMA user_version=8");
+}
+
+static void a_case_of_version_9_keeps_its_trials(void **state)
+{
+	an_older_case_keeps_its_trials(*state, DROP_10 "PRAGMA user_version=9");
 }
 
 int main(void)
@@ -687,6 +695,7 @@ int main(void)
 		TEST(a_case_of_version_6_keeps_its_trials),
 		TEST(a_case_of_version_7_keeps_its_trials),
 		TEST(a_case_of_version_8_keeps_its_trials),
+		TEST(a_case_of_version_9_keeps_its_trials),
 		cmocka_unit_test(migration_goes_step_by_step),
 		cmocka_unit_test(a_failing_step_leaves_the_version_before),
 		cmocka_unit_test(a_failing_create_leaves_nothing),

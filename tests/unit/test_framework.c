@@ -85,6 +85,61 @@ static void is_argv(const struct strv *argv, const char *const *wanted)
 #define IS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define LIST(...) ((const uint32_t[]){ __VA_ARGS__ })
 
+/* ---- a program that tells itself how it takes tests ---- */
+
+#define TELLS(usage, names)                                                                      \
+	"#!/bin/sh\n[ \"$1\" = --list ] && { echo >>\"$0.asked\"; printf '" names "'; exit; }\n" \
+	"[ \"$1\" = --help ] && { echo 'usage: t " usage "' >&2; exit 2; }\nexit 0\n"
+
+static void a_program_tells_its_tests_itself(void **state)
+{
+	const char *path =
+		write_file("tells", TELLS("[--list] [-v] [NAME...]", "b\\na\\nc\\n"), 0755);
+	AUTO(framework_deinit) struct framework f = { 0 };
+	AUTO(framework_deinit) struct framework some = { 0 };
+	AUTO(trial_job_deinit) struct trial_job job = { 0 };
+
+	open_framework(&f, "auto", WORDS((char *)path, (char *)"-v"), NULL);
+	assert_ptr_equal(f.ops, &framework_usage);
+	is_argv(&f.items, IS("b", "a", "c"));
+	build(&f, LIST(2, 0), 2, &job);
+	is_argv(&job.argv, IS(path, "-v", "c", "b"));
+	/* The tests that the user chose are all there are. */
+	open_framework(&some, "auto", WORDS((char *)path, (char *)"c", (char *)"b"), NULL);
+	is_argv(&some.items, IS("c", "b"));
+}
+
+/* A program whose usage does not say so is never asked for a list. */
+static void who_does_not_tell_is_not_asked(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		bool asked;
+	} rows[] = {
+		{ "other-option", TELLS("[--listen PORT] [NAME...]", "a\\nb\\n"), false },
+		{ "one-name", TELLS("[--list] [NAME]", "a\\nb\\n"), false },
+		{ "no-names", TELLS("[--list] [--filter TEXT]", "a\\nb\\n"), false },
+		{ "files", TELLS("[--list] [FILE...]", "a\\nb\\n"), false },
+		{ "sentences", TELLS("[--list] [TEST]...", "a test\\nanother one\\n"), true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *path = write_file(rows[i].name, rows[i].text, 0755);
+		AUTO(mem_freep) char *asked = mem_printf("%s.asked", rows[i].name);
+		AUTO(framework_deinit) struct framework f = { 0 };
+		struct err err = { 0 };
+		int r = framework_init(&f,
+				       &(struct framework_setup){ .name = "auto",
+								  .program = WORDS((char *)path),
+								  .env = &no_env },
+				       &err);
+
+		print_message("# %s: %s\n", rows[i].name, err.message);
+		assert_int_equal(r, -EINVAL);
+		assert_int_equal(faccessat(scratch.fd, asked, F_OK, 0) == 0, rows[i].asked);
+	}
+}
+
 /* ---- list ---- */
 
 #define ODD "plain\nwith space\n# comment\n\n  \n[x]-{tests}\nna\303\257ve\342\230\203\ntrail \r\n"
@@ -313,6 +368,8 @@ static void json_is_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_tells_its_tests_itself),
+		cmocka_unit_test(who_does_not_tell_is_not_asked),
 		cmocka_unit_test(a_list_goes_where_the_command_says),
 		cmocka_unit_test(a_place_within_a_word_is_repeated),
 		cmocka_unit_test(googletest_lists),

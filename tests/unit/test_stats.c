@@ -25,6 +25,7 @@
 #include "search/stats/rate.h"
 #include "search/stats/rng.h"
 #include "search/stats/safe_test.h"
+#include "search/stats/shift.h"
 #include "search/stats/strata.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -418,6 +419,34 @@ static void curtailed_examples(void **state)
 	assert_false(fisher_curtailed(&(struct fisher_table){ 0, 0, 0, 0 }, 4, 4, 1.0 / 35));
 }
 
+/* ---- shift ---- */
+
+static void times_are_compared_by_their_ranks(void **state)
+{
+	double a[] = { 5, 1, 3 }, b[] = { 2, 6, 10 }, none[] = { 0 }, one[] = { 7 };
+	double left[40], right[40];
+	struct shift s = shift_of(a, 3, b, 3);
+
+	/* The nine ratios, in order: 2/5 2/3 6/5 2 2 2 10/3 6 10. */
+	assert_true(s.known && fabs(s.ratio - 2) < 1e-9);
+	assert_true(s.low <= 2.0 / 3 && s.high >= 6);
+	/* 7 of 9 pairs: |7 - 4.5| - 0.5 = 2, deviation sqrt(9 * 7 / 12) = 2.2913, z = 0.8729. */
+	assert_true(fabs(s.p - 0.3827) < 1e-3);
+	assert_false(shift_of(a, 3, none, 1).known);
+	assert_false(shift_of(a, 3, b, 0).known);
+	assert_true(fabs(shift_of(one, 1, one, 1).ratio - 1) < 1e-9);
+	assert_true(shift_of(one, 1, one, 1).p >= 1);
+	assert_true(fabs(shift_median(a, 3) - 3) < 1e-9);
+	/* A clear shift: B takes twice as long. */
+	for (int i = 0; i < 40; i++) {
+		left[i] = 100 + (i * 17) % 40;
+		right[i] = 2 * (100 + (i * 23) % 40);
+	}
+	s = shift_of(left, 40, right, 40);
+	assert_true(s.low < 2 && s.high > 2 && s.low > 1.9 && s.high < 2.1);
+	assert_true(s.p < 1e-9);
+}
+
 /* ---- holm ---- */
 
 static void holm_adjusts(void **state)
@@ -796,6 +825,7 @@ int main(void)
 		cmocka_unit_test(fisher_p_values_are_a_distribution),
 		cmocka_unit_test(curtailed_only_when_nothing_can_help),
 		cmocka_unit_test(curtailed_examples),
+		cmocka_unit_test(times_are_compared_by_their_ranks),
 		cmocka_unit_test(holm_adjusts),
 		cmocka_unit_test(safe_test_follows_exact_fractions),
 		cmocka_unit_test(safe_test_is_a_fair_bet),

@@ -259,6 +259,70 @@ static uint64_t symbol_address(const char *build, const char *symbol)
 	return address;
 }
 
+/* The field at an offset of a block that a function allocated; NULL: none may be told. */
+static void wants_name(struct types *types, const char *function, const struct type_place *where,
+		       const char *name)
+{
+	struct code_pieces code = { 0 };
+	struct type_place place = *where;
+	char *found = NULL;
+	struct err err = { 0 };
+	int r;
+
+	assert_int_equal(types_function(types, function, &code, &err), 0);
+	place.address = code.entry + 4;
+	r = types_field_at(types, &place, &found, &err);
+	if (name && r < 0)
+		fail_msg("%s+%lu: %s", function, (unsigned long)place.offset, err.message);
+	if (name)
+		assert_string_equal(found, name);
+	else
+		assert_int_equal(r, -ENOENT);
+	mem_free(found);
+	code_pieces_deinit(&code);
+}
+
+#define NAMED(types, path, name)                                                         \
+	wants_name(types, "statement_new",                                               \
+		   &(struct type_place){ .size = sizeof(struct statement),               \
+					 .offset = offsetof(struct statement, path),     \
+					 .len = sizeof(((struct statement *)0)->path) }, \
+		   name)
+
+static void test_field_of_a_block(void **state)
+{
+	(void)state;
+	FOR_EACH_BUILD(name, types)
+	{
+		print_message("# %s\n", name);
+		NAMED(types, container, "struct statement.container");
+		NAMED(types, kind, "struct statement.kind");
+		NAMED(types, inner.x, "struct statement.inner.x");
+		NAMED(types, pairs[1].right, "struct statement.pairs[1].right");
+		NAMED(types, matrix[2][3], "struct statement.matrix");
+		/* Two members of a union without a name lie there. */
+		NAMED(types, word, NULL);
+		/* Padding, what is no block of that type, and what lies behind it. */
+		wants_name(types, "statement_new",
+			   &(struct type_place){ .size = sizeof(struct statement),
+						 .offset =
+							 offsetof(struct statement, container) - 4,
+						 .len = 4 },
+			   NULL);
+		wants_name(types, "statement_new",
+			   &(struct type_place){ .size = sizeof(struct statement) + 8, .len = 4 },
+			   NULL);
+		wants_name(types, "statement_new",
+			   &(struct type_place){ .size = sizeof(struct statement),
+						 .offset = sizeof(struct statement) },
+			   NULL);
+		/* A function that has no pointer to anything of that size. */
+		wants_name(types, "divide",
+			   &(struct type_place){ .size = sizeof(struct statement), .len = 4 },
+			   NULL);
+	}
+}
+
 static void test_globals(void **state)
 {
 	(void)state;
@@ -572,6 +636,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_bit_fields),
 		cmocka_unit_test(test_field_mistakes),
 		cmocka_unit_test(test_functions_types),
+		cmocka_unit_test(test_field_of_a_block),
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_globals),
 		cmocka_unit_test(test_without_debug_information),

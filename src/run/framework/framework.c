@@ -7,7 +7,7 @@
 /* In the order in which `auto` asks: a command with a place for the tests in it says so itself. */
 static const struct framework_ops *const frameworks[] = {
 	&framework_list_file, &framework_pytest, &framework_unittest,
-	&framework_ctest,     &framework_gtest,
+	&framework_ctest,     &framework_gtest,	 &framework_usage,
 };
 
 const char *framework_basename(const char *path)

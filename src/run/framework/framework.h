@@ -83,11 +83,12 @@ struct framework_setup {
 struct framework {
 	const struct framework_ops *ops;
 	struct framework_setup setup;
-	struct strv items;   /* the full list, in order */
-	struct strv command; /* for build(): the program's words, as the adapter wants them */
-	struct strv plain;   /* per item: how a plain command line names it; empty: as it is */
-	struct strv extra;   /* environment that a plain command needs */
-	void *own;	     /* the adapter's */
+	struct strv items;     /* the full list, in order */
+	struct strv command;   /* for build(): the program's words, as the adapter wants them */
+	struct strv plain;     /* per item: how a plain command line names it; empty: as it is */
+	struct strv extra;     /* environment that a plain command needs */
+	void *own;	       /* the adapter's */
+	const char *found_out; /* the option by which the program itself told its tests; NULL */
 };
 
 /* Chooses the adapter, lists the items. The setup's pointers must stay valid. */
@@ -127,5 +128,5 @@ void framework_python_trial(const struct framework *f, const struct framework_li
 			    struct trial_job *job);
 
 extern const struct framework_ops framework_pytest, framework_gtest, framework_ctest,
-	framework_unittest, framework_list_file;
+	framework_unittest, framework_list_file, framework_usage;
 extern const struct framework_ops framework_env, framework_args, framework_lines;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cstr.h"
+#include "read/field_names.h"
 
 /* One finding, as one trial saw it. */
 struct seen_once {
@@ -338,6 +339,7 @@ static int store(struct case_store *cs, struct evidence_list *list, uint64_t tri
 {
 	int r = 0;
 
+	field_names_tell(list);
 	VEC_FOREACH (&list->list, e) {
 		if (r == 0)
 			r = case_add_evidence(cs, e, err);

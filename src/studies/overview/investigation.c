@@ -15,7 +15,9 @@
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 #include "studies/heap/heap.h"
+#include "studies/overview/slot_strata.h"
 #include "studies/series/arm.h"
+#include "studies/series/fault_addresses.h"
 #include "studies/series/findings.h"
 
 #define WATCH_WITHOUT_IDS "watch without ids"
@@ -34,6 +36,7 @@ struct case_reading {
 	/* The command that the verdict is about; empty: any. */
 	struct strv only;
 	int64_t only_ms; /* when it was last run */
+	struct slot_strata slots;
 };
 
 /* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
@@ -304,6 +307,54 @@ static int find_hunted(void *ctx, const struct series_row *row, struct err *err)
 	return 0;
 }
 
+static void take_arms(const struct series_settings *settings, const struct tally *tally,
+		      struct series_entry *ret)
+{
+	for (size_t i = 0; i < settings->arms.count; i++) {
+		const char *arm = settings->arms.items[i];
+		AUTO(mem_freep) char *observer = arm_observer(arm);
+		uint64_t trials, failed;
+
+		if (observer) /* told with the observers */
+			continue;
+		tally_failed(tally, (unsigned int)i, TALLY_ALL, &trials, &failed);
+		VEC_PUSH(&ret->arms,
+			 ((struct arm_count){
+				 .name = mem_strndup(arm, strcspn(arm, ":")),
+				 .rate = rate_wilson(trials, failed, RATE_CONFIDENCE) }));
+	}
+}
+
+/* The arms of a comparison are not alike: the first is what the others are compared with, and has
+ * the rate. */
+static void rate_of_first_arm(struct investigation *inv)
+{
+	const struct series_entry *main =
+		inv->main_series < inv->series.count ? &inv->series.items[inv->main_series] : NULL;
+
+	if (!main || main->arms.count == 0)
+		return;
+	inv->summary.rate = main->arms.items[0].rate;
+	findings_clean_runs(&inv->summary);
+}
+
+/* Of a file that was cut: in which slots the two processes ran. */
+static void find_cut_slots(struct case_store *cs, struct investigation *inv)
+{
+	VEC_FOREACH (&inv->evidence.list, e) {
+		AUTO(trial_view_deinit) struct trial_view who = { 0 };
+		AUTO(trial_view_deinit) struct trial_view by = { 0 };
+
+		if (e->kind != EVIDENCE_MAPPING || !e->mapping->cut || inv->cut_known ||
+		    case_trial(cs, (struct trial_number){ e->trial }, &who, NULL) < 0 ||
+		    case_trial(cs, (struct trial_number){ e->mapping->cut->trial }, &by, NULL) < 0)
+			continue;
+		inv->cut_known = true;
+		inv->cut_who = who.slot;
+		inv->cut_by = by.slot;
+	}
+}
+
 static int read_series(void *ctx, const struct series_row *row, struct err *err)
 {
 	struct case_reading *reading = ctx;
@@ -329,9 +380,13 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 		tally_failed(&tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	entry.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
 	entry.observer = known ? mem_strdup(observer_names[settings.observer]) : NULL;
+	if (known && strcmp(row->command, "compare") == 0)
+		take_arms(&settings, &tally, &entry);
 	VEC_PUSH(&reading->inv->series, entry);
 	if (r < 0)
 		return r;
+	slots_add(&reading->slots, &tally);
+	reading->inv->slots_differ |= known && settings.jobs > 1 && settings.env.count > 0;
 	weight = weight_of(row->command, &entry.rate);
 	if (known)
 		take_observers(reading, row->command, &settings, &tally, &entry.rate);
@@ -360,6 +415,9 @@ static int summarise(struct case_reading *reading, struct err *err)
 								  .series = reading->main,
 								  .readings = reading->readings },
 				       &reading->inv->summary, err);
+	if (r == 0)
+		r = fault_addresses(reading->cs, reading->main, reading->readings,
+				    &reading->inv->summary, err);
 	reading->inv->counted = r == 0 && tally.trials > 0 && !reading->mixed;
 	if (reading->mixed)
 		reading->inv->summary.clean_runs_for_99 = reading->inv->summary.clean_runs_at_low =
@@ -661,6 +719,8 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 	if (r == 0 && reading.minimize.value != 0 && reading.minimize.value == reading.main.value)
 		rate_of_full_list(&inv);
 	strv_deinit(&reading.only);
+	slots_judge(&reading.slots, &inv);
+	slots_deinit(&reading.slots);
 	if (r == 0)
 		r = case_decisions(cs, &inv.decisions, err);
 	if (r == 0)
@@ -672,6 +732,8 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 		return r;
 	}
 	inv.main_series = series_of(&inv, reading.main);
+	rate_of_first_arm(&inv);
+	find_cut_slots(cs, &inv);
 	judge_observers(&inv);
 	find_root(&inv);
 	find_sentinel(cs, &inv);

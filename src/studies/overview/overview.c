@@ -136,6 +136,8 @@ int overview_read(struct case_store *cs, struct case_overview *ret, struct err *
 	if (r == 0)
 		r = case_notebook(cs, &ret->notebook, err);
 	if (r == 0)
+		r = attempts_count(cs, &ret->notebook, err);
+	if (r == 0)
 		r = case_minimal(cs, (struct series_id){ 0 }, &ret->minimal, err);
 	if (r == 0)
 		r = read_verdict(cs, ret, err);

@@ -8,6 +8,7 @@
 
 #include "base/when.h"
 #include "case/notebook.h"
+#include "studies/overview/overview.h"
 
 /* In a report each of them is a row or an item of a list: one line. */
 static void add_text(struct strbuf *sb, const char *text)
@@ -90,14 +91,15 @@ static void add_lack(struct investigation *inv)
 
 int people_read(struct case_store *cs, struct investigation *inv, struct err *err)
 {
-	AUTO(notebook_deinit) struct notebook notebook = { 0 };
-	int r = case_notebook(cs, &notebook, err);
+	int r = case_notebook(cs, &inv->notebook, err);
 
+	if (r == 0)
+		r = attempts_count(cs, &inv->notebook, err);
 	if (r < 0)
 		return r;
-	VEC_FOREACH (&notebook.hypotheses, h)
+	VEC_FOREACH (&inv->notebook.hypotheses, h)
 		add_hypothesis(inv, h);
-	add_notes(inv, &notebook);
+	add_notes(inv, &inv->notebook);
 	add_lack(inv);
 	return 0;
 }

@@ -29,6 +29,33 @@ char *surroundings_commit(const char *dir)
 	return mem_strndup(strbuf_str(&out), strcspn(strbuf_str(&out), "\n"));
 }
 
+char *surroundings_branch(const char *dir)
+{
+	const char *argv[] = {
+		"git", "-C", dir, "symbolic-ref", "--quiet", "--short", "HEAD", NULL
+	};
+	AUTO(strbuf_deinit) struct strbuf out = { 0 };
+	int status = 0;
+
+	if (ask(argv, &out, &status, NULL) < 0 || status != 0 || out.len == 0)
+		return NULL;
+	return mem_strndup(strbuf_str(&out), strcspn(strbuf_str(&out), "\n"));
+}
+
+char *surroundings_diff(const char *dir)
+{
+	const char *argv[] = {
+		"git",		 "--no-optional-locks", "-C",	dir, "diff", "--no-color",
+		"--no-ext-diff", "--no-textconv",	"HEAD", NULL
+	};
+	AUTO(strbuf_deinit) struct strbuf out = { 0 };
+	int status = 0;
+
+	if (ask(argv, &out, &status, NULL) < 0 || status != 0 || out.len == 0)
+		return NULL;
+	return strbuf_take(&out);
+}
+
 bool surroundings_ignored(const char *dir, const char *path)
 {
 	const char *argv[] = { "git", "-C", dir, "check-ignore", "-q", "--", path, NULL };
@@ -75,6 +102,7 @@ void surroundings_look(const char *cwd, const char *program, const char *redhand
 	struct utsname name;
 
 	ret->commit = surroundings_commit(cwd ? cwd : ".");
+	ret->branch = ret->commit ? surroundings_branch(cwd ? cwd : ".") : NULL;
 	ret->program = program ? program_identity(cwd, program) : NULL;
 	if (uname(&name) == 0) {
 		ret->kernel = mem_printf("%s %s", name.sysname, name.release);

@@ -16,5 +16,10 @@ void surroundings_look(const char *cwd, const char *program, const char *redhand
  * that cannot be told. The caller's to free. */
 char *surroundings_commit(const char *dir);
 
+/* The branch that is checked out there, and how its files differ from its commit, at most ASK_MAX
+ * bytes of it; NULL when there is none. The caller's to free. */
+char *surroundings_branch(const char *dir);
+char *surroundings_diff(const char *dir);
+
 /* Does git leave this file of the checkout out? */
 bool surroundings_ignored(const char *dir, const char *path);

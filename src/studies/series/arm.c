@@ -13,6 +13,7 @@ void arm_deinit(struct arm *arm)
 	mem_free(arm->name);
 	strv_deinit(&arm->env);
 	strv_deinit(&arm->args);
+	strv_deinit(&arm->cmd);
 }
 
 /* Length of a variable's name at `text` that is followed by '=', else 0. */
@@ -48,6 +49,15 @@ static int set_jobs(struct arm *arm, const char *value, struct err *err)
 static int set_args(struct arm *arm, const char *value, struct err *err)
 {
 	return words_split(value, &arm->args, err);
+}
+
+static int set_cmd(struct arm *arm, const char *value, struct err *err)
+{
+	int r = words_split(value, &arm->cmd, err);
+
+	if (r == 0 && arm->cmd.count == 0)
+		r = err_set(err, -EINVAL, "cmd= wants a command");
+	return r;
 }
 
 static int set_env(struct arm *arm, const char *value, struct err *err)
@@ -92,8 +102,9 @@ static const struct {
 	const char *name;
 	int (*set)(struct arm *arm, const char *value, struct err *err);
 } settings[] = {
-	{ "jobs", set_jobs },	{ "args", set_args },	    { "env", set_env },
-	{ "unset", set_unset }, { "observe", set_observe }, { "chaos", set_chaos },
+	{ "jobs", set_jobs },	{ "args", set_args },	{ "env", set_env },
+	{ "cmd", set_cmd },	{ "unset", set_unset }, { "observe", set_observe },
+	{ "chaos", set_chaos },
 };
 
 static int apply(struct arm *arm, const char *setting, struct err *err)
@@ -102,9 +113,10 @@ static int apply(struct arm *arm, const char *setting, struct err *err)
 
 	if (len == 0) {
 		(void)err_set(err, -EINVAL, "'%s' is not a setting", setting);
-		return err_remedy(err,
-				  "NAME=VALUE, jobs=N, args=WORDS, unset=NAME, observe=OBSERVER or "
-				  "chaos=KNOBS");
+		return err_remedy(
+			err,
+			"NAME=VALUE, jobs=N, cmd=WORDS, args=WORDS, unset=NAME, observe=OBSERVER or "
+			"chaos=KNOBS");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		if (strlen(settings[i].name) == len && strncmp(settings[i].name, setting, len) == 0)
@@ -119,6 +131,8 @@ static void learn(const struct arm *arm)
 		secret_learn(arm->env.items);
 	if (arm->args.count > 0)
 		secret_learn(arm->args.items);
+	if (arm->cmd.count > 0)
+		secret_learn(arm->cmd.items);
 }
 
 int arm_parse(const char *text, struct arm *ret, struct err *err)

@@ -15,11 +15,12 @@ struct arm {
 	enum observer observer;
 	bool disturbed;	    /* `chaos` was given */
 	unsigned int chaos; /* enum chaos_knob */
+	struct strv cmd;    /* another command instead of the program; empty: none */
 	struct strv args;   /* put behind the program's own */
 };
 
 /*
- * Reads NAME[:SETTING,SETTING…]. A setting is jobs=N, args=WORDS, unset=NAME,
+ * Reads NAME[:SETTING,SETTING…]. A setting is jobs=N, cmd=WORDS, args=WORDS, unset=NAME,
  * observe=OBSERVER, chaos=KNOBS, env=NAME=VALUE, or simply NAME=VALUE for the environment. A comma
  * or colon parts two settings only where NAME= follows, so that values such as
  * 0,1 or /bin:/usr/bin need no quoting.

@@ -9,6 +9,7 @@
 #include "search/stats/holm.h"
 #include "search/stats/rate.h"
 #include "search/stats/safe_test.h"
+#include "search/stats/shift.h"
 #include "search/stats/strata.h"
 #include "studies/series/findings.h"
 #include "studies/series/schedule.h"
@@ -120,7 +121,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	struct compare *c = ctx;
 	const struct arm *arm = &c->request->arms[run->arm];
 
-	series_fill_job(c->request->program, c->request->slot_env, job);
+	series_fill_job(arm->cmd.count > 0 ? arm->cmd.items : c->request->program,
+			c->request->slot_env, job);
 	if (arm->observed)
 		job->observer = arm->observer;
 	if (job->observer == OBSERVE_WATCH && c->request->watch)
@@ -427,6 +429,57 @@ static void add_sentence(struct strbuf *sb, const struct arm_summary *arm,
 	add_p(sb, arm->p);
 }
 
+/* ---- how long it takes ---- */
+
+struct times {
+	unsigned int arm;
+	VEC(double) list;
+};
+
+/* A trial that failed says nothing about how long the work takes. */
+static void take_time(void *ctx, const struct run_row *row)
+{
+	struct times *times = ctx;
+
+	if (row->arm == times->arm && row->signatures[0] == '\0' && row->wall_ns > 0)
+		VEC_PUSH(&times->list, (double)row->wall_ns / 1e9);
+}
+
+static int compare_times(const struct compare *c, struct compare_result *ret, struct err *err)
+{
+	struct times first = { 0 };
+	AUTO(mem_freep) double *p = mem_alloc(ret->arms.count * sizeof(*p));
+	AUTO(mem_freep) double *adjusted = mem_alloc(ret->arms.count * sizeof(*adjusted));
+	int r = 0;
+
+	for (unsigned int i = 0; r == 0 && i < ret->arms.count; i++) {
+		struct arm_times *t = &ret->arms.items[i].times;
+		struct times own = { .arm = i };
+		struct shift shift;
+
+		r = case_runs(c->runner.cs, c->runner.series, take_time, i == 0 ? &first : &own,
+			      err);
+		if (i == 0)
+			own = first;
+		t->trials = own.list.count;
+		t->median_s = shift_median(own.list.items, own.list.count);
+		p[i] = 1;
+		if (i == 0)
+			continue;
+		shift = shift_of(first.list.items, first.list.count, own.list.items,
+				 own.list.count);
+		*t = (struct arm_times){ t->trials, t->median_s, shift.known, shift.ratio,
+					 shift.low, shift.high,	 shift.p };
+		p[i] = shift.p;
+		VEC_DEINIT(&own.list);
+	}
+	holm_adjust(p + 1, ret->arms.count - 1, adjusted + 1);
+	for (unsigned int i = 1; i < ret->arms.count; i++)
+		ret->arms.items[i].times.p = adjusted[i];
+	VEC_DEINIT(&first.list);
+	return r;
+}
+
 static void conclude(struct compare *c, struct compare_result *ret)
 {
 	unsigned int arms = c->request->arm_count;
@@ -482,6 +535,7 @@ static void plan(struct compare *c)
 		.per_arm = request->trials,
 		.batch = c->turns ? batch_size(c) : 1,
 		.seed = request->seed,
+		.mirrored = request->mirrored,
 	};
 }
 
@@ -537,6 +591,8 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 			&ret->signatures, err);
 	if (r == 0)
 		conclude(&c, ret);
+	if (r == 0)
+		r = compare_times(&c, ret, err);
 	shared_files_tell(&c.files, &ret->shared);
 	shared_files_deinit(&c.files);
 	ret->seed = start.seed;

@@ -18,6 +18,7 @@ struct compare_request {
 	const struct strbuf *watch; /* items of the plan for arms that are watched; or NULL */
 	uint64_t trials;	    /* per arm */
 	uint64_t seed;		    /* used unless the series is there already */
+	bool mirrored;		    /* A B, B A, … instead of random turns */
 	bool stop_early;
 	bool apart; /* trials of two arms never run side by side */
 	/* What the caller wants to know is known: asked after each trial. The p-values are those of

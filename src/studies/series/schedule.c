@@ -16,8 +16,9 @@ struct schedule_place schedule_at(const struct schedule *schedule, uint64_t posi
 	/* The order of a round depends on its number only, not on the rounds before. */
 	rng_init(&rng, schedule->seed + round * 0x9e3779b97f4a7c15u);
 	for (unsigned int i = 0; i < schedule->arms; i++)
-		order[i] = i;
-	rng_shuffle(&rng, order, schedule->arms, sizeof(order[0]));
+		order[i] = round % 2 == 0 ? i : schedule->arms - 1 - i;
+	if (!schedule->mirrored)
+		rng_shuffle(&rng, order, schedule->arms, sizeof(order[0]));
 	return (struct schedule_place){
 		.arm = order[within / batch],
 		.batch = schedule->batch > 1 ? round * schedule->arms + within / batch : 0,

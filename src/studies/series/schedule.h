@@ -16,6 +16,7 @@ struct schedule {
 	uint64_t per_arm; /* runs of each arm */
 	uint64_t batch;	  /* runs of one arm in a row; 1: all arms run side by side */
 	uint64_t seed;
+	bool mirrored; /* A B, then B A, and so on, instead of random turns */
 };
 
 struct schedule_place {

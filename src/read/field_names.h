@@ -1,0 +1,10 @@
+#pragma once
+
+#include "model/evidence.h"
+
+/*
+ * Gives the fields of blocks in the evidence the names that the source has for them, where debug
+ * information of the code that allocated the block tells its type: "struct ir_expr.stmt.container".
+ * What has a name keeps it; what cannot be told stays a block and an offset.
+ */
+void field_names_tell(struct evidence_list *evidence);

@@ -1,0 +1,64 @@
+#include "studies/series/fault_addresses.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+struct gathering {
+	struct {
+		uint64_t trial;
+		int signal;
+	} runs[FAULTS_READ];
+	size_t count;
+};
+
+static void gather(void *ctx, const struct run_row *row)
+{
+	struct gathering *g = ctx;
+
+	if (row->kept && (row->signal == SIGSEGV || row->signal == SIGBUS) &&
+	    g->count < FAULTS_READ) {
+		g->runs[g->count].trial = row->trial;
+		g->runs[g->count++].signal = row->signal;
+	}
+}
+
+static void count_address(const struct crash *crash, struct series_summary *ret)
+{
+	VEC_FOREACH (&ret->faults, f)
+		if (f->address == crash->address) {
+			f->count++;
+			return;
+		}
+	VEC_PUSH(&ret->faults,
+		 ((struct fault_address){
+			 .address = crash->address, .fault = crash->fault, .count = 1 }));
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct fault_address *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+int fault_addresses(struct case_store *cs, struct series_id series, struct readings *readings,
+		    struct series_summary *ret, struct err *err)
+{
+	struct gathering g = { 0 };
+	int r = case_runs(cs, series, gather, &g, err);
+
+	for (size_t i = 0; r == 0 && i < g.count; i++) {
+		AUTO(reading_closep)
+		struct reading *reading =
+			readings_open(readings, cs, g.runs[i].trial, g.runs[i].signal);
+		const struct crash *crash = reading_crash(reading, CRASH_SITE);
+
+		if (crash && crash->fault != FAULT_SENT && crash->fault != FAULT_ABORT)
+			count_address(crash, ret);
+	}
+	if (ret->faults.count > 0)
+		qsort(ret->faults.items, ret->faults.count, sizeof(ret->faults.items[0]), by_count);
+	return r;
+}

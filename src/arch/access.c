@@ -1,5 +1,5 @@
 /* What an instruction does with memory: arch_call_before() and arch_access_at() of store.h. */
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 
 bool arch_call_before(const struct trap *trap, uint64_t *ret_at)
 {

@@ -6,7 +6,7 @@
 
 #include <Zydis/Zydis.h>
 
-#include "arch/store.h"
+#include "arch/registers.h"
 
 /*
  * Bytes of the target as instructions. Private to arch/: the rest of redhand sees what they mean,
@@ -39,7 +39,7 @@ bool decoded_writes(const struct decoded *d, ZydisRegister reg);
 /* The largest register that holds this one: rax for al, zmm0 for xmm0. */
 ZydisRegister register_whole(ZydisRegister reg);
 
-/* To and from the numbers of arch.h and store.h; -1 and ZYDIS_REGISTER_NONE for none. */
+/* To and from the numbers of registers.h; -1 and ZYDIS_REGISTER_NONE for none. */
 int register_number(ZydisRegister reg);
 ZydisRegister register_of_number(int number);
 
@@ -59,15 +59,3 @@ struct before {
  */
 size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_t *ret, size_t room,
 		   struct before *ret_how);
-
-/* An operand in memory, and the whole instruction if it writes to memory, as store.h has them. */
-void operand_take(const struct decoded *d, const ZydisDecodedOperand *operand,
-		  struct memory_operand *ret);
-bool store_take(const struct decoded *d, struct store *ret);
-
-/* Of a masked store: which register has the mask. Stays as it is when that cannot be told. */
-void store_mask_take(const struct decoded *d, const ZydisDecodedOperand *to,
-		     struct store_mask *ret);
-
-/* Narrows what a masked store wrote, by its mask. */
-void writer_mask(const struct trap *trap, struct writer *writer);

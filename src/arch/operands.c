@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 #include "arch/x86_64.h"
 
 static void add(struct fault_operands *ret, int number)

@@ -1,6 +1,6 @@
 /* Where a register had its value from: arch_value_origin() of store.h. */
 #include "arch/arch.h"
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 #include "arch/x86_64.h"
 
 #define BACK_INSTRUCTIONS 400u

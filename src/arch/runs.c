@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 
 struct flow {
 	uint32_t from[REGISTERS_MAX]; /* bit N: it has, or may have, its value from register N */

@@ -1,6 +1,6 @@
 #include "arch/store.h"
 
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 #include "arch/x86_64.h"
 
 /* The trap of a repeated store comes up to 128 bytes late (measured), and only then is looked at.

@@ -4,17 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/registers.h"
 #include "model/snapshot.h"
 
 /*
  * Instructions that write to memory: where, how wide, what, and where they had it from.
- *
- * Registers have the numbers of arch.h; vector register N is VECTOR_REGISTER + N (xmm, ymm and zmm
- * alike), which no struct registers holds.
  */
-#define NO_REGISTER (-1)
-#define VECTOR_REGISTER 64
-#define INSTRUCTION_TEXT 96
 
 /* An address as an instruction has it: [base + index * scale + displacement]. */
 struct memory_operand {

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 
 #define ONE_INSTRUCTION ZYDIS_MAX_INSTRUCTION_LENGTH
 

@@ -1,5 +1,5 @@
 /* Which bytes of a vector a masked store wrote. */
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 
 #define ELEMENTS_MAX 64u
 

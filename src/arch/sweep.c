@@ -1,6 +1,6 @@
 #include "arch/sweep.h"
 
-#include "arch/decoded.h"
+#include "arch/store_inside.h"
 #include "arch/x86_64.h"
 
 /* No store is wider, but for those whose width the code does not tell. */

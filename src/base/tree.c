@@ -279,3 +279,38 @@ int tree_make_private(const char *path, struct err *err)
 		return err_errno(err, -errno, "cannot set the mode of '%s'", path);
 	return r;
 }
+
+/* ---- a new file where there may be anything ---- */
+
+static int file_make_at(int dir, const char *name, struct err *err)
+{
+	/* What is there may be the target's work, a directory even; start from a new file. */
+	int r = tree_remove_at(dir, name, err), fd;
+
+	if (r < 0)
+		return r;
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot create '%s'", name);
+	(void)fchmod(fd, 0600); /* whatever the umask takes away */
+	return fd;
+}
+
+int file_write_at(int dir, const char *name, const void *bytes, size_t len, struct err *err)
+{
+	AUTO(fd_closep) int fd = file_make_at(dir, name, err);
+
+	return fd < 0 ? fd : fd_write_all(fd, bytes, len, name, err);
+}
+
+FILE *file_create_at(int dir, const char *name, struct err *err)
+{
+	int fd = file_make_at(dir, name, err);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !stream) {
+		(void)err_errno(err, -errno, "cannot create '%s'", name);
+		fd_close(fd);
+	}
+	return stream;
+}

@@ -2,7 +2,7 @@
  * The commits of `bisect`: which could be built, which could not.
  */
 #include "case/case.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_add_build(struct case_store *cs, struct series_id series,
 		   const struct build_record *record, struct err *err)

@@ -16,8 +16,8 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
+#include "case/case_inside.h"
 #include "case/schema.h"
-#include "case/store.h"
 
 /* How long to wait for another writer: after a SIGKILL the processes of the
  * trials in flight need a moment to be ended and to let go of the lock. */
@@ -353,6 +353,7 @@ void case_close(struct case_store *cs)
 {
 	if (!cs)
 		return;
+	(void)case_flush(cs, NULL);
 	for (size_t i = 0; i < STATEMENTS; i++)
 		db_endp(&cs->statements[i]);
 	(void)sqlite3_close(cs->db.handle);

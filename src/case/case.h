@@ -119,10 +119,22 @@ struct trial_record {
 	const struct list_run *list_run;     /* NULL outside of minimize */
 	const struct chaos *chaos;	     /* NULL: it was not disturbed */
 	const struct machine_facts *machine; /* NULL: it ran here */
+	bool more; /* the next one is to be added at once: they may be committed together */
 };
 
-/* All of it, or nothing and an error. */
+/*
+ * All of it, or nothing and an error. Of trials that come faster than they can be committed one by
+ * one, up to CASE_BATCH_MOST are one transaction: readers see all of them or none, and a redhand
+ * that is killed in between runs them again.
+ */
+#define CASE_BATCH_MOST 256u
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err);
+/* Files and directories that workers got from here, by their absolute paths. */
+void case_shipped(const struct case_store *cs, struct strv *ret);
+int case_add_shipped(struct case_store *cs, const char *path, struct err *err);
+
+/* Commits what waits for the next one, which does not come after all. */
+int case_flush(struct case_store *cs, struct err *err);
 
 /* Trials with the same arm, slot, node and outcome, counted. */
 struct tally_row {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 /* Fields are separated by tabs, frames by newlines; neither occurs in printable text. Last comes
  * how the stack ends. Rows of older cases have neither that nor flags. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fault.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_add_evidence(struct case_store *cs, struct evidence *evidence, struct err *err)
 {
@@ -289,7 +289,7 @@ int case_choices(struct case_store *cs, struct choice_list *ret, struct err *err
 
 int case_clear_evidence(struct case_store *cs, struct err *err)
 {
-	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+	int r = store_begin(cs, err);
 
 	if (r < 0)
 		return r;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void *ctx,
 	       struct err *err)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "case/case_inside.h"
 #include "case/notebook.h"
-#include "case/store.h"
 
 static int exists(struct case_store *cs, const char *sql, uint64_t number, bool *ret,
 		  struct err *err)

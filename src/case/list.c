@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 static int add_items(struct case_store *cs, struct series_id series, const struct strv *names,
 		     struct err *err)
@@ -27,7 +27,7 @@ static int add_items(struct case_store *cs, struct series_id series, const struc
 int case_set_items(struct case_store *cs, struct series_id series, const struct strv *names,
 		   struct err *err)
 {
-	int r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+	int r = store_begin(cs, err);
 
 	if (r < 0)
 		return r;

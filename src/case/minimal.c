@@ -9,7 +9,7 @@
 
 #include "base/strbuf.h"
 #include "base/words.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 static void join_words(const struct strv *words, struct strbuf *ret)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "case/store.h"
+#include "case/case_inside.h"
 
 /* Runs one statement that makes a row, and tells the row's number. */
 static int insert(struct case_store *cs, const char *sql, const char *text, uint64_t *ret_id,

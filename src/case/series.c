@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/tree.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 int64_t store_now_ms(void)
 {
@@ -154,7 +154,7 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 	int r = kept_numbers(cs, series, &numbers, &count, err);
 
 	if (r == 0)
-		r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+		r = store_begin(cs, err);
 	if (r < 0)
 		return r;
 	r = run_with_series(cs,

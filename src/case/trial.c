@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/strbuf.h"
-#include "case/store.h"
+#include "case/case_inside.h"
 
 static const char *const statement_sql[STATEMENTS] = {
 	[STATEMENT_TRIAL_ADD] =
@@ -208,30 +208,55 @@ static int still_there(const struct case_store *cs, struct err *err)
 	return err_remedy(err, "run the same command again, which makes a new one");
 }
 
+int case_flush(struct case_store *cs, struct err *err)
+{
+	int r = 0;
+
+	if (cs->batch > 0)
+		r = db_exec(&cs->db, "COMMIT", err);
+	if (r < 0)
+		(void)db_exec(&cs->db, "ROLLBACK", NULL);
+	cs->batch = 0;
+	return r;
+}
+
+int store_begin(struct case_store *cs, struct err *err)
+{
+	int r = case_flush(cs, err);
+
+	return r < 0 ? r : db_exec(&cs->db, "BEGIN IMMEDIATE", err);
+}
+
+static int add_all(struct case_store *cs, const struct trial_record *record, struct err *err)
+{
+	int r = add_rows(cs, record, err);
+
+	if (r == 0)
+		r = add_list_run(cs, record, err);
+	if (r == 0)
+		r = add_chaos(cs, record, err);
+	return r == 0 ? add_machine(cs, record, err) : r;
+}
+
 int case_add_trial(struct case_store *cs, const struct trial_record *record, struct err *err)
 {
 	int fault = fault_hits("commit");
 	int r = still_there(cs, err);
 
-	if (r == 0)
+	if (r == 0 && cs->batch == 0)
 		r = db_exec(&cs->db, "BEGIN IMMEDIATE", err);
-
 	if (r < 0)
 		return r;
-	r = add_rows(cs, record, err);
-	if (r == 0)
-		r = add_list_run(cs, record, err);
-	if (r == 0)
-		r = add_chaos(cs, record, err);
-	if (r == 0)
-		r = add_machine(cs, record, err);
+	cs->batch++;
+	r = add_all(cs, record, err);
 	if (r == 0 && fault > 0)
 		r = db_error(&cs->db, fault == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, err);
-	if (r == 0)
-		r = db_exec(&cs->db, "COMMIT", err);
-	if (r < 0)
+	if (r < 0) {
 		(void)db_exec(&cs->db, "ROLLBACK", NULL);
-	return r;
+		cs->batch = 0;
+		return r;
+	}
+	return record->more && cs->batch < CASE_BATCH_MOST ? 0 : case_flush(cs, err);
 }
 
 int case_position_done(struct case_store *cs, struct series_id series, uint64_t position, bool *ret,

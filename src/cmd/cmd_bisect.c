@@ -1,3 +1,4 @@
+/* `redhand bisect`: options, one call, the answer. */
 #include "base/hash.h"
 #include "cmd/commands.h"
 

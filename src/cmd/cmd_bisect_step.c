@@ -1,3 +1,4 @@
+/* `redhand bisect-step`: one commit of a `git bisect run`. */
 #include "cmd/commands.h"
 
 #include <errno.h>

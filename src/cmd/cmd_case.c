@@ -1,3 +1,4 @@
+/* `redhand case`: what a case holds, and what people write into it. */
 #include "cmd/commands.h"
 
 #include <errno.h>

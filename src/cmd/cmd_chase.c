@@ -1,3 +1,4 @@
+/* `redhand chase`: options, the chase, its evidence into the case, the verdict. */
 #include "cmd/commands.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `redhand compare`: arms from options, the comparison, its table. */
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -147,13 +148,13 @@ static int plan_watch(const struct compare_options *options, char *const *progra
 	struct lookout_request look = { .settings = &setup->settings,
 					.program = program,
 					.slot_env = &setup->slot_env };
-	struct aim_request aim = { .on = (const char *const *)options->on.items,
-				   .count = options->on.count,
-				   .when = options->when,
-				   .files = trial_setup_files(setup),
-				   .look = loaded_modules_look,
-				   .look_ctx = &look,
-				   .say = common_say };
+	struct resolve_request resolve = { .on = (const char *const *)options->on.items,
+					   .count = options->on.count,
+					   .when = options->when,
+					   .files = trial_setup_files(setup),
+					   .look = loaded_modules_look,
+					   .look_ctx = &look,
+					   .say = common_say };
 	bool watched = false;
 	int r;
 
@@ -168,7 +169,7 @@ static int plan_watch(const struct compare_options *options, char *const *progra
 	if (!watched)
 		return 0;
 	r = trial_setup_watch(setup, WATCH_HW, &unused.mode_reason, err);
-	return r < 0 ? r : aim_plan(&aim, items, &unused, err);
+	return r < 0 ? r : resolve_plan(&resolve, items, &unused, err);
 }
 
 static int compare(const struct invocation *inv, const struct arms *arms,

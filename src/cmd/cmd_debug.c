@@ -1,3 +1,4 @@
+/* `redhand debug`: what logs, plans and debug information hold, for those who work on redhand. */
 #include "cmd/commands.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* `redhand doctor`: what works on this machine, and with this program. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* `redhand heap`: options, trials with guards or fences or growth, the report. */
 #include "cmd/commands.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `redhand hunt`: options, looks and budget, the hunt, the verdict and report.md. */
 #include "cmd/commands.h"
 
 #include <errno.h>

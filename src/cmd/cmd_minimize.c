@@ -1,3 +1,4 @@
+/* `redhand minimize`: options, the list of tests, the search, the list that was found. */
 #include "cmd/commands.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `redhand report`: a case in any format. */
 #include "cmd/commands.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `redhand repro`: options, trials, how often each failure came. */
 #include "cmd/commands.h"
 
 #include <stdio.h>

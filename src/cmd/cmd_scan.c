@@ -1,3 +1,4 @@
+/* `redhand scan`: which instructions of the code could make such a write. */
 #include "cmd/commands.h"
 
 #include <ctype.h>

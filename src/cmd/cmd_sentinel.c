@@ -1,3 +1,4 @@
+/* `redhand sentinel`: makes sentinels, and runs them. */
 #include "cmd/commands.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* `redhand show`: one trial, its crash and what its log says. */
 #include "cmd/commands.h"
 
 #include <signal.h>

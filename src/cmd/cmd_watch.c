@@ -1,3 +1,4 @@
+/* `redhand watch`: options, plan of the watches, trials, who wrote there. */
 #include "cmd/commands.h"
 
 #include <errno.h>
@@ -135,13 +136,13 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	struct progress progress;
 	struct lookout_request look;
-	struct aim_request aim = { .on = (const char *const *)options->on.items,
-				   .count = options->on.count,
-				   .when = options->when,
-				   .policy = options->policy,
-				   .flags = (options->after_free ? AIM_AFTER_FREE : 0) |
-					    (options->stop ? AIM_STOP : 0),
-				   .say = common_say };
+	struct resolve_request resolve = { .on = (const char *const *)options->on.items,
+					   .count = options->on.count,
+					   .when = options->when,
+					   .policy = options->policy,
+					   .flags = (options->after_free ? RESOLVE_AFTER_FREE : 0) |
+						    (options->stop ? RESOLVE_STOP : 0),
+					   .say = common_say };
 	struct watch_request request = { .settings = &setup.settings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env,
@@ -161,20 +162,20 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 		r = trial_setup_watch(&setup, (enum watch_mode)options->mode, &report->mode_reason,
 				      err);
 	if (setup.settings.flags & TRIAL_PAGES)
-		aim.flags |= AIM_PAGES;
+		resolve.flags |= RESOLVE_PAGES;
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
 	/* Nobody knows how long the user looks at it. */
 	if (options->stop)
 		setup.settings.timeout_ns = 0;
-	aim.files = trial_setup_files(&setup);
+	resolve.files = trial_setup_files(&setup);
 	look = (struct lookout_request){ .settings = &setup.settings,
 					 .program = inv->program,
 					 .slot_env = &setup.slot_env };
-	aim.look = loaded_modules_look;
-	aim.look_ctx = &look;
+	resolve.look = loaded_modules_look;
+	resolve.look_ctx = &look;
 	if (r == 0)
-		r = aim_plan(&aim, &setup.settings.plan_items, report, err);
+		r = resolve_plan(&resolve, &setup.settings.plan_items, report, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "report/report_error.h"
+#include "report/wording.h"
 
 const struct option common_option_table[] = {
 	{ .name = "case",
@@ -74,9 +75,9 @@ int common_open_case(const struct common_options *common, struct case_store **re
 	return r == 0 ? case_open(common->case_dir, CASE_WRITE, ret, err) : r;
 }
 
-void common_say(const char *text)
+void common_say(const char *id)
 {
-	log_note("%s", text);
+	log_note("%s", words_text(id));
 }
 
 /* https://no-color.org: set and not empty means no. */

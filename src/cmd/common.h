@@ -45,7 +45,7 @@ int common_need_case(const struct common_options *common, struct err *err);
 int common_open_case(const struct common_options *common, struct case_store **ret, struct err *err);
 
 /* A note to the user, for parts of redhand that do not speak themselves. */
-void common_say(const char *text);
+void common_say(const char *id);
 
 /* Is stdout a terminal that wants colour? */
 bool common_colour(void);

@@ -1,4 +1,8 @@
-#include "cmd/trial_allocators.h"
+/*
+ * Allocators of the program's own: named by the user, or linked into the program. See
+ * trial_options_inside.h.
+ */
+#include "cmd/trial_options_inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/which.h"
 #include "plan/hooks/allocator.h"
 #include "plan/hooks/own_malloc.h"
@@ -93,8 +98,8 @@ static int plan_named(struct trial_setup *setup, const struct trial_options *opt
 		r = try_named(setup, options, command, err);
 	if (r != -ENOENT || !libraries_load_more(&files))
 		return r;
-	common_say("--allocator: the command is run once, to see which programs and libraries it "
-		   "loads");
+	log_note("--allocator: the command is run once, to see which programs and libraries it "
+		 "loads");
 	r = lookout_run(&look, &setup->seen, err);
 	return r < 0 ? r : try_named(setup, options, command, err);
 }

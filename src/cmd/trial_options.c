@@ -15,7 +15,7 @@
 #include "base/tmpdir.h"
 #include "base/value.h"
 #include "base/which.h"
-#include "cmd/trial_allocators.h"
+#include "cmd/trial_options_inside.h"
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/remote/fleet.h"
@@ -543,10 +543,17 @@ static void say(void *ctx, const char *sentence)
 }
 
 /* Other machines are asked for when there is a case to put their trials into. */
-static int call_workers(struct trial_setup *setup, struct err *err)
+static int call_workers(struct trial_setup *setup, struct case_store *cs, struct err *err)
 {
 	if (!setup->runner)
 		return 0;
+	for (size_t i = 0; i < setup->ship.count; i++) {
+		char path[PATH_MAX];
+		int r = realpath(setup->ship.items[i], path) ? case_add_shipped(cs, path, err) : 0;
+
+		if (r < 0)
+			return r;
+	}
 	return fleet_open(&(struct fleet_request){ .runner = setup->runner,
 						   .bind = setup->bind,
 						   .slots = setup->slots,
@@ -571,7 +578,7 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 	for (size_t i = 0; r == 0 && i < setup->notes.count; i++)
 		log_note("%s", setup->notes.items[i]);
 	if (r == 0)
-		r = call_workers(setup, err);
+		r = call_workers(setup, *ret, err);
 	return r;
 }
 

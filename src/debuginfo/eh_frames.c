@@ -8,13 +8,11 @@
 #include <gelf.h>
 
 #include "base/vec.h"
-#include "debuginfo/module.h"
 
 /* Encodings of pointers (LSB, Exception Frames). */
 #define ENCODED_OMIT 0xff
 #define ENCODED_INDIRECT 0x80
 #define ENCODED_PCREL 0x10
-#define LSDA_MAX (1u << 20)
 
 static const unsigned char ident[EI_NIDENT] = { ELFMAG0,    ELFMAG1,	 ELFMAG2,   ELFMAG3,
 						ELFCLASS64, ELFDATA2LSB, EV_CURRENT };
@@ -169,11 +167,9 @@ static int by_low(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-struct eh_frames *eh_frames_new(const struct module *module)
+struct eh_frames *eh_frames_new(Elf_Data *data, uint64_t section)
 {
 	struct eh_frames *frames = mem_alloc(sizeof(*frames));
-	uint64_t section = 0;
-	Elf_Data *data = module_section(module, ".eh_frame", &section);
 	Dwarf_Off at = 0, next;
 	Dwarf_CFI_Entry entry;
 	int r;
@@ -260,19 +256,10 @@ static bool read_landings(struct cursor *c, const struct eh_frame *frame,
 	return true;
 }
 
-bool eh_frame_landings(const struct module *module, const struct eh_frame *frame,
+bool eh_frame_landings(const struct eh_frame *frame, const uint8_t *lsda, size_t len,
 		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx)
 {
-	AUTO(mem_freep) uint8_t *bytes = NULL;
-	struct cursor c;
-	size_t len = LSDA_MAX;
+	struct cursor c = { .at = lsda, .end = lsda + len, .vaddr = frame->lsda };
 
-	if (frame->lsda == 0)
-		return true;
-	bytes = mem_alloc(len);
-	/* How long it is stands in it; read up to the end of its segment. */
-	while (len > 0 && !module_read(module, frame->lsda, bytes, len))
-		len /= 2;
-	c = (struct cursor){ .at = bytes, .end = bytes + len, .vaddr = frame->lsda };
 	return len > 0 && read_landings(&c, frame, fn, ctx);
 }

@@ -4,15 +4,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <libelf.h>
+
 /*
  * What .eh_frame says about functions: where each begins and ends (in stripped files too), and
  * where exceptions land in it. Private to debuginfo/.
  */
 struct eh_frames;
-struct module;
 
-/* Never NULL; empty when the file has none. Borrows the module. */
-struct eh_frames *eh_frames_new(const struct module *module);
+/* Of that section, which lies at the address `section`; `data` NULL: the file has none. Never NULL.
+ */
+struct eh_frames *eh_frames_new(Elf_Data *data, uint64_t section);
 void eh_frames_free(struct eh_frames *frames);
 
 struct eh_frame {
@@ -28,7 +30,8 @@ bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_fr
 void eh_frames_gap(const struct eh_frames *frames, uint64_t vaddr, uint64_t *ret_low,
 		   uint64_t *ret_high);
 
-/* Calls fn for every place where an exception may land in this piece. False when the data cannot be
+/* Calls fn for every place where an exception may land in this piece; `lsda` are the bytes from
+ * frame->lsda on. False when the data cannot be
  * read: then there may be others. */
-bool eh_frame_landings(const struct module *module, const struct eh_frame *frame,
+bool eh_frame_landings(const struct eh_frame *frame, const uint8_t *lsda, size_t len,
 		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx);

@@ -326,6 +326,22 @@ static void tell_symbol(void *ctx, const struct elf_symbol *symbol)
 	tell_entry(entries, symbol->start - entries->bias);
 }
 
+#define LSDA_MAX (1u << 20)
+
+static bool tell_landings(const struct module *module, const struct eh_frame *frame, void *entries)
+{
+	AUTO(mem_freep) uint8_t *bytes = NULL;
+	size_t len = LSDA_MAX;
+
+	if (frame->lsda == 0)
+		return true;
+	bytes = mem_alloc(len);
+	/* How long it is stands in it; read up to the end of its segment. */
+	while (len > 0 && !module_read(module, frame->lsda, bytes, len))
+		len /= 2;
+	return eh_frame_landings(frame, bytes, len, tell_entry, entries);
+}
+
 bool functions_entries(struct module *module, uint64_t low, uint64_t high,
 		       void (*fn)(void *ctx, uint64_t vaddr), void *ctx)
 {
@@ -337,7 +353,7 @@ bool functions_entries(struct module *module, uint64_t low, uint64_t high,
 	elf_symbols_each(module_symbols(module), tell_symbol, &entries);
 	if (eh_frames_find(module_eh_frames(module), low, &frame)) {
 		tell_entry(&entries, frame.low);
-		known = eh_frame_landings(module, &frame, tell_entry, &entries);
+		known = tell_landings(module, &frame, &entries);
 	}
 	return known;
 }

@@ -459,8 +459,13 @@ void module_each_pointer(const struct module *module, uint64_t low, uint64_t hig
 
 struct eh_frames *module_eh_frames(struct module *module)
 {
-	if (!module->eh_frames)
-		module->eh_frames = eh_frames_new(module);
+	uint64_t section = 0;
+	Elf_Data *data;
+
+	if (!module->eh_frames) {
+		data = module_section(module, ".eh_frame", &section);
+		module->eh_frames = eh_frames_new(data, section);
+	}
 	return module->eh_frames;
 }
 

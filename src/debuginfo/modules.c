@@ -1,6 +1,7 @@
 #include "debuginfo/modules.h"
 
 #include <errno.h>
+#include <fts.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -14,6 +15,7 @@ struct file_entry {
 	struct stat st;	       /* st_ino 0 when it could not be looked at */
 	struct module *module; /* NULL: not there, not readable or no ELF file */
 	bool is_other;	       /* it could be read and is something else than ELF */
+	bool at_hand;	       /* modules_add() named it */
 };
 
 /* One search by build-id; also the unsuccessful ones, which can be slow. */
@@ -34,6 +36,7 @@ struct modules {
 	VEC(struct file_entry) files;
 	VEC(struct id_entry) ids;
 	VEC(struct image_entry) images;
+	struct strv at_hand; /* not looked into yet */
 };
 
 struct modules *modules_new(const char *debug_path)
@@ -61,6 +64,7 @@ void modules_free(struct modules *modules)
 	VEC_DEINIT(&modules->files);
 	VEC_DEINIT(&modules->ids);
 	VEC_DEINIT(&modules->images);
+	strv_deinit(&modules->at_hand);
 	mem_free(modules->debug_path);
 	mem_free(modules);
 }
@@ -95,11 +99,48 @@ static bool has_build_id(const struct module *module, const uint8_t *id, size_t 
 	return own_len > 0 && own_len == len && memcmp(own, id, len) == 0;
 }
 
+#define AT_HAND_MOST 4000u /* files that are looked into */
+
+static void mark_at_hand(struct modules *modules, const char *path)
+{
+	const struct file_entry *file = file_get(modules, path);
+
+	modules->files.items[file - modules->files.items].at_hand = true;
+}
+
+static void look_below(struct modules *modules, const char *path)
+{
+	char *roots[] = { (char *)path, NULL };
+	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	FTSENT *entry;
+
+	while (fts && modules->files.count < AT_HAND_MOST && (entry = fts_read(fts)) != NULL)
+		if (entry->fts_info == FTS_F)
+			mark_at_hand(modules, entry->fts_path);
+	if (fts)
+		(void)fts_close(fts);
+}
+
+/* Only who meets a file that is not where it was looks into those that might be it. */
+static void look_at_hand(struct modules *modules)
+{
+	for (size_t i = 0; i < modules->at_hand.count; i++)
+		look_below(modules, modules->at_hand.items[i]);
+	strv_deinit(&modules->at_hand);
+	modules->at_hand = (struct strv){ 0 };
+}
+
+void modules_add(struct modules *modules, const char *path)
+{
+	strv_add(&modules->at_hand, path);
+}
+
 static struct module *id_get(struct modules *modules, const uint8_t *id, size_t len)
 {
 	struct id_entry entry = { .len = len };
 	struct err err;
 
+	look_at_hand(modules);
 	VEC_FOREACH (&modules->files, file)
 		if (has_build_id(file->module, id, len))
 			return file->module;
@@ -116,6 +157,20 @@ static struct module *id_get(struct modules *modules, const uint8_t *id, size_t 
 	return entry.module;
 }
 
+/* Where no build-id was recorded: one of the files at hand with this name and size. */
+static struct module *copy_get(struct modules *modules, const char *path, uint64_t size)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	look_at_hand(modules);
+	VEC_FOREACH (&modules->files, file)
+		if (file->module && file->at_hand && size > 0 &&
+		    (uint64_t)file->st.st_size == size &&
+		    strcmp(strrchr(file->path, '/') + 1, name) == 0)
+			return file->module;
+	return NULL;
+}
+
 enum module_match modules_find(struct modules *modules, const struct mapping *mapping,
 			       struct module **ret)
 {
@@ -125,7 +180,7 @@ enum module_match modules_find(struct modules *modules, const struct mapping *ma
 	AUTO(mem_freep) char *path = NULL;
 	const struct file_entry *file;
 	struct module *module;
-	bool deleted = false;
+	bool deleted = false, gone;
 
 	if (len == 0 || mapping->path[0] != '/' || strncmp(mapping->path, "/memfd:", 7) == 0)
 		return MODULE_NONE;
@@ -147,7 +202,10 @@ enum module_match modules_find(struct modules *modules, const struct mapping *ma
 		*ret = file->module;
 		return MODULE_FOUND;
 	}
-	module = id_len > 0 ? id_get(modules, mapping->build_id, id_len) : NULL;
+	gone = !file->module;
+	module = id_len > 0 ? id_get(modules, mapping->build_id, id_len)
+		 : gone	    ? copy_get(modules, path, mapping->file_size)
+			    : NULL;
 	if (module) {
 		*ret = module;
 		return MODULE_FOUND;

@@ -21,6 +21,8 @@ enum module_match {
 };
 
 struct modules *modules_new(const char *debug_path);
+/* A file, or a directory of files, that what is nowhere else may be a copy of, by its build-id. */
+void modules_add(struct modules *modules, const char *path);
 void modules_free(struct modules *modules);
 
 /* The module behind a mapping. `ret` is set for MODULE_FOUND alone and stays valid until

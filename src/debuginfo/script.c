@@ -9,7 +9,6 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/which.h"
-#include "debuginfo/program.h"
 
 /* The kernel reads this much of the first line (BINPRM_BUF_SIZE). */
 #define LINE_SIZE 256

@@ -34,6 +34,8 @@ struct symbols *symbols_new(const struct symbols_options *options)
 	symbols->max_frames = options->max_frames ? options->max_frames : DEFAULT_MAX_FRAMES;
 	symbols->no_python = options->no_python;
 	symbols->modules = modules_new(options->debug_path);
+	for (size_t i = 0; options->at_hand && i < options->at_hand->count; i++)
+		modules_add(symbols->modules, options->at_hand->items[i]);
 	return symbols;
 }
 

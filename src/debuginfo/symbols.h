@@ -24,6 +24,9 @@ struct symbols_options {
 	/* Where separate debug files are, in libdwfl's notation (":.debug:/usr/lib/debug"); NULL
 	 * for that default. debuginfod is asked as well when DEBUGINFOD_URLS is set. */
 	const char *debug_path;
+	/* Files, or directories of files, that a process elsewhere may have had copies of: found by
+	 * their build-ids. NULL: none. */
+	const struct strv *at_hand;
 	const char *perf_map_dir; /* directory of perf-PID.map; NULL for /tmp */
 	size_t max_frames;	  /* native frames per stack; 0 for 512 */
 	bool no_python;		  /* leave the interpreter's frames as they are */

@@ -11,7 +11,7 @@
  * An inquiry: what a hunt or a chase has found out so far, and how it runs its trials. Private to
  * hunt/.
  *
- *	hunt.c, chase.c     the two commands: where an inquiry begins
+ *	inquiry.c           the two commands: where an inquiry begins
  *	strategist.c        which experiment is next
  *	questions.c         what is asked, and what a question needs before and after
  *	budget.c            what there is to spend
@@ -170,6 +170,8 @@ double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots
 /* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
  * what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
+/* What never failed before has in a comparison: what was seen there is what is known of it. */
+int rate_take(struct inquiry *inq, struct series_id series);
 
 #define ARMS_MAX 4u
 

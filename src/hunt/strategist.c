@@ -88,6 +88,7 @@ struct candidate {
 	size_t place;
 	struct price price;
 	double worth; /* chance of an answer per second */
+	bool known;   /* the verdict is firm: it only tells more about the same */
 };
 
 static int choose(struct inquiry *inq, enum question question, struct candidate *ret)
@@ -118,33 +119,33 @@ static int choose(struct inquiry *inq, enum question question, struct candidate 
 		worth = ops->chance /
 			(price.seconds > SECONDS_LEAST ? price.seconds : SECONDS_LEAST);
 		if (!ret->ops || worth > ret->worth)
-			*ret = (struct candidate){ ops, i, price, worth };
+			*ret = (struct candidate){ ops, i, price, worth, verdict.firm };
 	}
 	return r;
 }
 
-/* The chance that each of the experiments answers is known, and what they take: on average, so
- * many more of the same price. Before the first failure nothing can be said. */
+/* What it is expected to take until it is known who did it: what is run now, and, if that does not
+ * tell, a watch after it. Before the first failure nothing can be said. */
 static void tell_outlook(const struct inquiry *inq, const struct candidate *best)
 {
 	const struct hunt_show *show = inq->request ? &inq->request->show : NULL;
 	double again = AGAIN;
-	struct price watch;
+	struct price watch, now = { 0 };
 
 	if (!show || !show->expect || !inq->known.target)
 		return;
-	if (best->ops->question > QUESTION_WHO) {
+	if (best->ops->question > QUESTION_WHO || best->known) {
 		show->expect(show->ctx, 0, 0, 0);
 		return;
 	}
 	/* Who did it takes two failing trials at least, whatever comes before. */
 	price_of_failures(inq, PROOFS, 1.5, &watch);
 	if (best->ops->question == QUESTION_WHO && best->price.trials > 0) {
-		watch = best->price;
-		again = 1 / best->ops->chance;
+		now = best->price;
+		again = 1 - best->ops->chance;
 	}
-	show->expect(show->ctx, watch.trials * again, watch.failures * again,
-		     watch.seconds * again);
+	show->expect(show->ctx, now.trials + watch.trials * again,
+		     now.failures + watch.failures * again, now.seconds + watch.seconds * again);
 }
 
 static int run(struct inquiry *inq, const struct candidate *best)

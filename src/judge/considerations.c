@@ -401,9 +401,19 @@ static const struct holder_seen *holder(const struct weighing *w)
 	return main_is(w, EVIDENCE_HOLDER) ? w->proof->main->holder : NULL;
 }
 
+/* In the trials that it was seen in, all that points to the block are values that look like it. */
 static bool inexact_holder(const struct weighing *w)
 {
-	return holder(w) && !holder(w)->exact;
+	bool found = false;
+
+	VEC_FOREACH (&w->facts->list->list, e) {
+		if (e->kind != EVIDENCE_HOLDER || !e->failing || !e->holder->used)
+			continue;
+		if (!holder_by_looks(e))
+			return false;
+		found = true;
+	}
+	return found;
 }
 
 static bool pointer_on_stack(const struct weighing *w)
@@ -760,7 +770,8 @@ const struct consideration considerations[] = {
 	  DOUBT, NULL },
 	{ "stray-pointer", CLASS(OVER_READ), stray_pointer, DOUBT, NULL },
 	{ "writer-not-caught", BESIDE | CLASS(WRITE_AFTER_FREE), found_afterwards, DOUBT, NULL },
-	{ "inexact-holder", CLASS(DANGLING_HOLDER), inexact_holder, DOUBT, NULL },
+	{ "inexact-holder", CLASS(USE_AFTER_FREE) | CLASS(WRITE_AFTER_FREE), inexact_holder, DOUBT,
+	  NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
 	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },

@@ -1,10 +1,10 @@
 #include "judge/facts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cstr.h"
-#include "judge/ledger.h"
 
 #define CHAIN_MAX 16
 
@@ -299,6 +299,14 @@ static uint64_t count_trials(const struct evidence_list *list)
 		if (e->kind == EVIDENCE_HOP && e->hop->trials > trials)
 			trials = e->hop->trials;
 	return trials;
+}
+
+double chance_missed(uint64_t telling, double coverage)
+{
+	/* A damaged case may hold what is no share at all. */
+	if (!(coverage > 0 && coverage <= 1))
+		return 1;
+	return pow(1 - coverage / 2, (double)telling);
 }
 
 /* What leaves evidence in every trial needs no record of its own. */

@@ -67,3 +67,7 @@ bool same_writer(const struct write_seen *a, const struct write_seen *b);
 
 /* The same instruction, not only the same function. */
 bool same_store(const struct write_seen *a, const struct write_seen *b);
+
+/* The chance that so many trials show nothing, when every second of them would show it to an
+ * experiment that sees this share of it. */
+double chance_missed(uint64_t telling, double coverage);

@@ -345,3 +345,8 @@ void judge_evidence(const struct evidence_list *list, struct verdict *ret)
 		proof_deinit(&proofs[i]);
 	mem_free(proofs);
 }
+
+bool judge_would_tell(const struct verdict *verdict, enum experiment_kind kind)
+{
+	return ledger_would_tell(verdict, kind);
+}

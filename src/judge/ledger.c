@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "judge/judge.h"
 #include "judge/store_facts.h"
 
 static const char *const names[HYPOTHESES] = {
@@ -49,7 +48,7 @@ static const struct {
 	[EXPERIMENT_MACHINE] = { BIT(HYP_HOST), 0 },
 };
 
-bool judge_would_tell(const struct verdict *verdict, enum experiment_kind kind)
+bool ledger_would_tell(const struct verdict *verdict, enum experiment_kind kind)
 {
 	for (unsigned int i = 0; i < HYPOTHESES && i < verdict->ledger.count; i++) {
 		enum ledger_status status = verdict->ledger.items[i].status;
@@ -121,14 +120,6 @@ static uint32_t suggests(const struct evidence *e)
 	default:
 		return 0;
 	}
-}
-
-double chance_missed(uint64_t telling, double coverage)
-{
-	/* A damaged case may hold what is no share at all. */
-	if (!(coverage > 0 && coverage <= 1))
-		return 1;
-	return pow(1 - coverage / 2, (double)telling);
 }
 
 const char *ledger_id(enum explanation explanation)

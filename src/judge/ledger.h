@@ -11,10 +11,6 @@
  * failing trials. The verdict's own explanation, and those of its alternatives, are never excluded.
  */
 
-/* The chance that so many trials show nothing, when every second of them would show it to an
- * experiment that sees this share of it. */
-double chance_missed(uint64_t telling, double coverage);
-
 #define EXCLUDED_BELOW 0.05 /* of that chance: five failing trials at full coverage */
 
 /* What the experiments say about an explanation by themselves. */
@@ -29,6 +25,9 @@ struct looked_at {
 const char *ledger_id(enum explanation explanation); /* "narrow" */
 
 struct looked_at ledger_look(const struct facts *facts, enum explanation explanation);
+
+/* judge_would_tell() */
+bool ledger_would_tell(const struct verdict *verdict, enum experiment_kind kind);
 
 /* Fills in ret->ledger. `rule` and `proof` are those of the class that was chosen; NULL when
  * nothing fits. */

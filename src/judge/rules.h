@@ -97,6 +97,7 @@ const struct evidence *target_used_later(const struct facts *facts, const struct
 bool freed_block_used(const struct facts *facts, uint64_t trial);
 
 /* The use of a freed block whose place another freed one had before: it may be that one's. */
+bool holder_by_looks(const struct evidence *e);
 bool place_shared(const struct evidence *e);
 
 /* The freed block that was used has been given to somebody else since. */

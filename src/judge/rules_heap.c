@@ -80,11 +80,19 @@ bool freed_block_used(const struct facts *facts, uint64_t trial)
 	return false;
 }
 
+/* The value leads into the middle of the block, and nobody saw it being stored: a damaged pointer
+ * would look the same. */
+bool holder_by_looks(const struct evidence *e)
+{
+	return holder_damns(e) && !e->holder->exact && !e->holder->frame &&
+	       e->holder->written_by.count == 0;
+}
+
 /* The holder's home: of a sweep, or of a caught write of a pointer that went bad later. */
 static const struct home *held_at(const struct facts *facts, const struct evidence *e)
 {
 	if (holder_damns(e))
-		return &e->holder->home;
+		return holder_by_looks(e) ? NULL : &e->holder->home;
 	if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
 	    !(e->write->flags & WRITE_ASYNC) && target_used_later(facts, e))
 		return &e->write->home;

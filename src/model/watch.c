@@ -54,7 +54,7 @@ void watch_report_deinit(struct watch_report *report)
 	mem_free(report->mode_reason);
 	VEC_FOREACH (&report->targets, target) {
 		mem_free(target->text);
-		mem_free(target->described);
+		said_deinit(&target->what);
 		mem_free(target->global);
 		mem_free(target->field);
 	}

@@ -70,11 +70,11 @@ struct watch_outside {
 
 /* One --on. */
 struct watch_target {
-	char *text;	 /* as the user wrote it */
-	char *described; /* in words: "8 bytes at +24 of what object_new returns" */
-	char *global;	 /* the variable that was named; NULL: it is about objects */
-	char *field;	 /* as the user named it; NULL */
-	int64_t offset;	 /* of the watched bytes in it */
+	char *text;	  /* as the user wrote it */
+	struct said what; /* "8 bytes at +24 of what object_new returns" */
+	char *global;	  /* the variable that was named; NULL: it is about objects */
+	char *field;	  /* as the user named it; NULL */
+	int64_t offset;	  /* of the watched bytes in it */
 	uint64_t objects, armed, displaced;
 	uint64_t hits, matched, unchanged, imprecise, late;
 	uint64_t unplaced; /* trials in which it was never loaded */

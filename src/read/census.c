@@ -60,14 +60,14 @@ static void lay_frames(const struct event_log *log, const struct log_context_see
 		       struct census_context *context)
 {
 	struct log_python_frame python[LOG_PYTHON_FRAMES];
-	size_t count = python_stacks_frames(log, context->row, python);
+	size_t count = python_stacks_frames(&log->python, &log->reader, context->row, python);
 
 	for (uint32_t i = 0; i < seen->frame_count && i < LOG_CONTEXT_FRAMES; i++) {
 		for (size_t k = 0; k < count; k++)
 			if (python[k].native == i) {
 				context->inside = context->inside > 0 ? context->inside
 								      : context->frame_count;
-				add_place(context, python_stacks_place(log, &python[k]));
+				add_place(context, python_stacks_place(&log->python, &python[k]));
 			}
 		add_place(context, place_of(log, seen->frames[i]));
 	}

@@ -52,8 +52,9 @@ int crash_reading_freed_step(const struct crash_reading *crashed)
 {
 	if (!crashed->has_backtrack)
 		return -1;
-	/* The value of the first step is the pointer that the fault went through. */
-	for (size_t i = 0; i < crashed->backtrack.steps.count; i++)
+	/* The value of the first step is the pointer that the fault went through. Nobody meant a
+	 * block of data to be code: what lies where it jumped to says nothing. */
+	for (size_t i = crashed->backtrack.executes; i < crashed->backtrack.steps.count; i++)
 		if (freed_now(&crashed->backtrack.steps.items[i].to))
 			return (int)i;
 	return -1;
@@ -230,6 +231,14 @@ static void tell_value(const struct crash_reading *crashed, struct evidence_list
 	VEC_PUSH(&ret->list, e);
 }
 
+/* A crooked pointer leads to whatever happens to lie there: nobody meant that block. */
+static void forget_freed(struct crash *crash)
+{
+	VEC_FOREACH (&crash->blocks, block)
+		if (block->state == BLOCK_FREED || block->former)
+			block->telling = false;
+}
+
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret)
 {
@@ -239,6 +248,8 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
 
 		crash_copy(e.crash, crash);
+		if (crashed->backtrack.crooked)
+			forget_freed(e.crash);
 		VEC_PUSH(&ret->list, e);
 		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
 			tell_mapping(crashed, crash, ret);
@@ -246,10 +257,10 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 		    crash_is_null_call(crash))
 			tell_value(crashed, ret);
 	}
-	/* A crooked pointer leads to whatever happens to lie there: nobody meant that block. */
 	if (crashed->backtrack.crooked)
 		freed = -1;
-	else if (freed < 0 && crashed->has_record && freed_now(&crashed->backtrack.pointed))
+	else if (freed < 0 && crashed->has_record && !(crash && crash->fault == FAULT_EXECUTE) &&
+		 freed_now(&crashed->backtrack.pointed))
 		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
 			       symbols, crash, ret);
 	if (freed >= 0) {

@@ -202,7 +202,8 @@ static void add_piece(struct crash_record *record, enum log_blob_kind kind, unsi
 	struct piece piece;
 	size_t len;
 
-	piece.bytes = event_log_blob(record->log, &record->item, kind, index, &piece.address, &len);
+	piece.bytes =
+		blob_read(&record->log->reader, &record->item, kind, index, &piece.address, &len);
 	if (!piece.bytes)
 		return;
 	piece.len = len;
@@ -255,7 +256,7 @@ static char *earlier_maps(struct crash_record *record, size_t *ret_len)
 	}
 	return before.head.seq == 0
 		       ? NULL
-		       : event_log_blob(record->log, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
+		       : blob_read(&record->log->reader, &before, LOG_BLOB_MAPS, 0, NULL, ret_len);
 }
 
 static void crash_record_fill(struct crash_record *record)
@@ -265,8 +266,8 @@ static void crash_record_fill(struct crash_record *record)
 	size_t len;
 
 	arch_registers_from_saved(arch_native(), record->raw.gregs, GREGS_NAMED, &registers);
-	record->stack = event_log_blob(record->log, &record->item, LOG_BLOB_STACK, LOG_STACK_INNER,
-				       &record->stack_address, &record->stack_len);
+	record->stack = blob_read(&record->log->reader, &record->item, LOG_BLOB_STACK,
+				  LOG_STACK_INNER, &record->stack_address, &record->stack_len);
 	add_piece(record, LOG_BLOB_CODE, 0);
 	if (record->pieces.count > 0)
 		event_log_unpatch(record->log, record->pieces.items[0].address,
@@ -283,15 +284,16 @@ static void crash_record_fill(struct crash_record *record)
 	add_piece(record, LOG_BLOB_FAULT_MEMORY, 0);
 	for (unsigned int i = 0; i < LOG_GREG_RSP; i++)
 		add_piece(record, LOG_BLOB_MEMORY, i);
-	event_log_python(record->log, &record->item, &record->python);
+	python_memory_read(&record->log->reader, &record->item, &record->python);
 	VEC_FOREACH (&record->python.pieces, piece)
 		VEC_PUSH(&record->pieces, *piece);
-	maps = event_log_blob(record->log, &record->item, LOG_BLOB_MAPS, 0, NULL, &len);
+	maps = blob_read(&record->log->reader, &record->item, LOG_BLOB_MAPS, 0, NULL, &len);
 	if (!maps && (record->raw.flags & LOG_CRASH_LIGHT))
 		maps = earlier_maps(record, &len);
 	if (maps)
 		(void)mappings_parse(&record->mappings, maps, len);
-	record->files = event_log_blob(record->log, &record->item, LOG_BLOB_FILES, 0, NULL, &len);
+	record->files =
+		blob_read(&record->log->reader, &record->item, LOG_BLOB_FILES, 0, NULL, &len);
 	record->file_count = record->files ? len / sizeof(record->files[0]) : 0;
 	complete_mappings(record);
 }

@@ -22,7 +22,10 @@ static void read_owned(struct symbols *symbols, struct crash_record *record, con
 	AUTO(pointers_deinit)
 	struct pointers pointers = { .log = record->log,
 				     .operands = &record->operands,
-				     .source = source };
+				     .source = source,
+				     .jumped = fault_jumped(&record->raw)
+						       ? &record->raw.fault_address
+						       : NULL };
 	struct log_item item = record->item;
 
 	ret->cut_short = true;

@@ -206,6 +206,13 @@ static bool uses_vector(const struct crash *crash)
 		strstr(crash->instruction, "zmm"));
 }
 
+bool fault_jumped(const struct log_crash *crash)
+{
+	return (crash->signo == SIGSEGV || crash->signo == SIGBUS) &&
+	       (crash->fault_address == crash->gregs[LOG_GREG_RIP] ||
+		(crash->gregs[GREG_ERR] & ERROR_FETCH));
+}
+
 static enum fault_class classify_address(const struct fault_facts *facts, struct crash *ret)
 {
 	const struct log_crash *crash = facts->crash;
@@ -230,7 +237,7 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 	}
 	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
 		return FAULT_MISALIGNED;
-	if (address == crash->gregs[LOG_GREG_RIP] || (error & ERROR_FETCH))
+	if (fault_jumped(crash))
 		return FAULT_EXECUTE;
 	if (shrank(facts, address, ret))
 		return FAULT_MAPPING_SHRANK;

@@ -26,4 +26,7 @@ struct fault_facts {
 };
 
 /* Sets fault, words, file and its sizes in `ret`, whose blocks and abort message are there. */
+/* Did it fail where it went on, not at what it wanted to read or write? */
+bool fault_jumped(const struct log_crash *crash);
+
 void fault_classify(const struct fault_facts *facts, struct crash *ret);

@@ -429,7 +429,7 @@ static void tell_stack(const struct hit *caught, const struct writer *writer,
 					   .bytes = hit->code,
 					   .len = hit->code_bytes }));
 	if (caught->item.head.seq != 0)
-		event_log_python(caught->log, &caught->item, &python);
+		python_memory_read(&caught->log->reader, &caught->item, &python);
 	VEC_FOREACH (&python.pieces, piece)
 		VEC_PUSH(&pieces, *piece);
 	snapshot.pieces = pieces.items;

@@ -22,7 +22,6 @@
 
 #define LOGS_MAX 1024
 #define LOG_BYTES_MAX (8ull << 30)
-#define BLOB_MAX (16u << 20)
 #define HOOKS_MAX 16384
 
 static bool is_log_name(const char *name)
@@ -64,32 +63,11 @@ static char *printable(const void *bytes, size_t len)
 	return strbuf_take(&sb);
 }
 
-void *event_log_blob(const struct event_log *log, const struct log_item *owner,
-		     enum log_blob_kind kind, unsigned int index, uint64_t *ret_address,
-		     size_t *ret_len)
-{
-	struct log_blob_info info;
-	void *bytes;
-
-	if (!log_blob_gather(&log->reader, owner, kind, index, NULL, 0, &info) || info.total == 0 ||
-	    info.total > BLOB_MAX)
-		return NULL;
-	bytes = mem_alloc((size_t)info.total + 1);
-	if (!log_blob_gather(&log->reader, owner, kind, index, bytes, (size_t)info.total, &info)) {
-		mem_free(bytes);
-		return NULL;
-	}
-	if (ret_address)
-		*ret_address = info.address;
-	*ret_len = (size_t)info.total;
-	return bytes;
-}
-
 char *event_log_text(const struct event_log *log, const struct log_item *owner,
 		     enum log_blob_kind kind)
 {
 	size_t len;
-	AUTO(mem_freep) char *bytes = event_log_blob(log, owner, kind, 0, NULL, &len);
+	AUTO(mem_freep) char *bytes = blob_read(&log->reader, owner, kind, 0, NULL, &len);
 
 	if (!bytes)
 		return NULL;
@@ -667,7 +645,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 		return false;
 	if (seen.walk != LOG_WALK_LOST) {
 		name_walked(log, &item, &seen, symbols, ret);
-		python_stacks_merge(log, context, ret);
+		python_stacks_merge(&log->python, &log->reader, context, ret);
 		return ret->count > 0;
 	}
 	stack = log_payload_rest(&item, sizeof(seen), &bytes);
@@ -681,7 +659,7 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 							       ? seen.frame_count
 							       : 0 },
 		symbols, ret);
-	python_stacks_merge(log, context, ret);
+	python_stacks_merge(&log->python, &log->reader, context, ret);
 	return ret->count > 0;
 }
 
@@ -731,43 +709,3 @@ uint32_t event_log_key_context(struct event_log *log, const struct block_key *ke
 /* ---- Python ---- */
 
 /* Many small pieces in one blob. */
-void event_log_pieces(const struct event_log *log, const struct log_item *owner,
-		      struct python_memory *ret)
-{
-	struct log_kept head;
-	size_t len = 0;
-
-	ret->blob = event_log_blob(log, owner, LOG_BLOB_PYTHON, 0, NULL, &len);
-	for (size_t at = 0; ret->blob && len - at > sizeof(head);) {
-		struct piece piece = { .bytes = (uint8_t *)ret->blob + at + sizeof(head) };
-
-		memcpy(&head, (uint8_t *)ret->blob + at, sizeof(head));
-		at += sizeof(head);
-		/* Zeros where a part of the blob was lost: what follows cannot be told apart. */
-		if (head.bytes == 0 || head.bytes > len - at)
-			break;
-		piece.address = head.address;
-		piece.len = head.bytes;
-		VEC_PUSH(&ret->pieces, piece);
-		at += head.bytes + (-head.bytes & 7);
-		if (at > len)
-			break;
-	}
-}
-
-void event_log_python(const struct event_log *log, const struct log_item *owner,
-		      struct python_memory *ret)
-{
-	struct log_item item = *owner;
-
-	while (log_next_owned(&log->reader, owner->head.seq, &item))
-		if (item.head.type == LOG_PYTHON)
-			(void)log_payload(&item, &ret->record, sizeof(ret->record));
-	event_log_pieces(log, owner, ret);
-}
-
-void python_memory_deinit(struct python_memory *memory)
-{
-	mem_free(memory->blob);
-	VEC_DEINIT(&memory->pieces);
-}

@@ -5,6 +5,7 @@
 #include "debuginfo/symbols.h"
 #include "model/mappings.h"
 #include "model/said.h"
+#include "read/blobs.h"
 #include "read/python_stacks.h"
 #include "wire/log_reader.h"
 
@@ -81,20 +82,6 @@ bool event_log_is_tail(const struct event_log *log, uint64_t address);
 /* Puts back, into bytes of the target's code at `address`, what hooks replaced there. */
 void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len);
 
-/* The memory that names a thread's Python frames, as kept with a crash or a hit. */
-struct python_memory {
-	struct log_python record;
-	void *blob;		  /* NULL: none was kept */
-	VEC(struct piece) pieces; /* of the blob */
-};
-
-void event_log_python(const struct event_log *log, const struct log_item *owner,
-		      struct python_memory *ret);
-/* The memory alone; `record` stays empty. */
-void event_log_pieces(const struct event_log *log, const struct log_item *owner,
-		      struct python_memory *ret);
-void python_memory_deinit(struct python_memory *memory);
-
 /* A stack as the agent takes it in its own functions. */
 struct callee_stack {
 	struct log_callee_registers registers;
@@ -123,8 +110,3 @@ char *event_log_module_path(const struct log_item *item, const struct log_module
 /* A blob as text the caller frees; NULL when it is not there. Made printable. */
 char *event_log_text(const struct event_log *log, const struct log_item *owner,
 		     enum log_blob_kind kind);
-
-/* A blob's bytes, the caller's to free; NULL when it is not there. */
-void *event_log_blob(const struct event_log *log, const struct log_item *owner,
-		     enum log_blob_kind kind, unsigned int index, uint64_t *ret_address,
-		     size_t *ret_len);

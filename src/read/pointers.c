@@ -63,6 +63,9 @@ static int block_weight(const struct pointers *pointers, const struct log_block 
 				      [LOG_VIA_POISON] = 10 };
 	int via = block->via < ARRAY_SIZE(by_via) ? by_via[block->via] : 50;
 
+	/* Nobody meant a block of data to be code: what lies there says nothing about the pointer. */
+	if (pointers->jumped && block->value == *pointers->jumped)
+		return WEIGHT_TELLING;
 	if (block->via == LOG_VIA_FAULT)
 		return 0;
 	/* Registers that the faulting instruction used come right after the fault's own address. */

@@ -15,6 +15,8 @@ struct pointers {
 	const struct fault_operands *operands; /* of the faulting instruction */
 	const uint64_t *source; /* the pointer that a variable of the stack still has, behind which
 				 * the bad value was found; NULL: not known */
+	const uint64_t *jumped; /* where the instruction pointer went, though there is no code; NULL
+				 */
 	VEC(struct pointed *) list;
 };
 

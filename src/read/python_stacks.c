@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "debuginfo/python_frames.h"
-#include "read/logs.h"
+#include "read/blobs.h"
 
 #define CODES_MAX (1u << 20)
 #define STACKS_MAX (1u << 20)
@@ -58,16 +58,16 @@ void python_stacks_sort(struct python_stacks *stacks)
 		 : (__typeof__((list)->items))bsearch(&(number), (list)->items, (list)->count, \
 						      sizeof((list)->items[0]), by_number))
 
-size_t python_stacks_frames(const struct event_log *log, uint32_t context,
-			    struct log_python_frame ret[LOG_PYTHON_FRAMES])
+size_t python_stacks_frames(const struct python_stacks *stacks, const struct log_reader *reader,
+			    uint32_t context, struct log_python_frame ret[LOG_PYTHON_FRAMES])
 {
-	__typeof__(log->python.stacks.items) entry = FIND(&log->python.stacks, context);
+	__typeof__(stacks->stacks.items) entry = FIND(&stacks->stacks, context);
 	struct log_python_stack stack;
 	struct log_item item;
 	const void *frames;
 	size_t bytes, count;
 
-	if (!entry || !log_record_at(&log->reader, entry->offset, &item) ||
+	if (!entry || !log_record_at(reader, entry->offset, &item) ||
 	    item.head.type != LOG_PYTHON_STACK || !log_payload(&item, &stack, sizeof(stack)))
 		return 0;
 	frames = log_payload_rest(&item, sizeof(stack), &bytes);
@@ -81,9 +81,10 @@ size_t python_stacks_frames(const struct event_log *log, uint32_t context,
 	return count;
 }
 
-uint64_t python_stacks_place(const struct event_log *log, const struct log_python_frame *frame)
+uint64_t python_stacks_place(const struct python_stacks *stacks,
+			     const struct log_python_frame *frame)
 {
-	__typeof__(log->python.codes.items) code = FIND(&log->python.codes, frame->code);
+	__typeof__(stacks->codes.items) code = FIND(&stacks->codes, frame->code);
 
 	return code ? (code->hash ^ frame->instruction) * 0x9e3779b97f4a7c15u | 1 : 0;
 }
@@ -115,18 +116,18 @@ static bool is_sound(const struct python_layout *layout)
 }
 
 /* Adds its name to `ret`; what cannot be named is left out. */
-static void name_frame(const struct event_log *log, const struct log_python_frame *frame,
-		       struct python_frames *ret)
+static void name_frame(const struct python_stacks *stacks, const struct log_reader *reader,
+		       const struct log_python_frame *frame, struct python_frames *ret)
 {
-	__typeof__(log->python.codes.items) code = FIND(&log->python.codes, frame->code);
+	__typeof__(stacks->codes.items) code = FIND(&stacks->codes, frame->code);
 	AUTO(python_memory_deinit) struct python_memory memory = { 0 };
 	struct log_python_code record;
 	struct log_item item;
 
-	if (!code || !log_record_at(&log->reader, code->offset, &item) ||
+	if (!code || !log_record_at(reader, code->offset, &item) ||
 	    !log_payload(&item, &record, sizeof(record)) || !is_sound(&record.layout))
 		return;
-	event_log_pieces(log, &item, &memory);
+	python_memory_pieces(reader, &item, &memory);
 	(void)python_frames_add(&record.layout, record.object, frame->instruction, read_piece,
 				&memory, ret);
 }
@@ -148,17 +149,18 @@ static size_t native_at(const struct stack *stack, uint32_t n)
 	return stack->count;
 }
 
-void python_stacks_merge(const struct event_log *log, uint32_t context, struct stack *stack)
+void python_stacks_merge(const struct python_stacks *stacks, const struct log_reader *reader,
+			 uint32_t context, struct stack *stack)
 {
 	struct log_python_frame frames[LOG_PYTHON_FRAMES];
-	size_t count = python_stacks_frames(log, context, frames);
+	size_t count = python_stacks_frames(stacks, reader, context, frames);
 
 	for (size_t i = 0; i < count; i++) {
 		struct python_frames named = { 0 };
 		size_t at = native_at(stack, frames[i].native);
 		bool unplaced = at == stack->count;
 
-		name_frame(log, &frames[i], &named);
+		name_frame(stacks, reader, &frames[i], &named);
 		if (named.count > 0 && unplaced)
 			named.items[0].frame.flags |= FRAME_UNPLACED;
 		if (named.count > 0)

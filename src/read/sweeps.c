@@ -326,6 +326,53 @@ static void tell_global(const struct log_holder *record, const struct global_pla
 			      .address = record->where };
 }
 
+/* With the key that names the same block in another run; false: not known. */
+static bool tell_block(struct event_log *log, const struct log_holder *record, struct home *ret)
+{
+	struct log_context row;
+	struct block_key key;
+
+	if (!log || record->number == 0 || !log_context_row(&log->reader, record->context, &row))
+		return false;
+	key = (struct block_key){ .stack_hash = row.stack_hash,
+				  .lane = row.lane,
+				  .ordinal = record->number - 1 };
+	*ret = (struct home){ .kind = HOME_BLOCK,
+			      .key = event_log_key(log, &key, record->context),
+			      .block_id = record->id,
+			      .offset = (int64_t)(record->where - record->start),
+			      .len = sizeof(uint64_t),
+			      .address = record->where };
+	return true;
+}
+
+/* Is it one that lasts? The first global is told, else the first block. */
+static bool note_holder(struct sweeping *s, const struct log_holder *record, struct home *ret,
+			struct event_log **ret_log)
+{
+	struct global_place global = { 0 };
+
+	if (record->kind == LOG_HELD_BY_STACK || record->kind == LOG_HELD_BY_REGISTER)
+		return false;
+	if (record->kind == LOG_HELD_BY_BLOCK) {
+		if (ret->kind == HOME_UNKNOWN &&
+		    tell_block(event_logs_owner(s->logs, s->log, record->id), record, ret))
+			*ret_log = s->log;
+		return true;
+	}
+	if (!global_find(s->log, s->symbols, record->where, &global))
+		return false;
+	if (ret->kind == HOME_GLOBAL) {
+		mem_free(global.name);
+		mem_free(global.module);
+		return true;
+	}
+	home_deinit(ret);
+	tell_global(record, &global, ret);
+	*ret_log = s->log;
+	return true;
+}
+
 size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
 			 struct event_log **ret_log)
 {
@@ -337,29 +384,16 @@ size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *r
 	VEC_FOREACH (&logs->list, log) {
 		struct heap_report unused = { 0 };
 		AUTO(sweeping_deinit)
-		struct sweeping s = { .logs = logs, .log = log, .report = &unused };
+		struct sweeping s = { .logs = logs,
+				      .symbols = reading_symbols(reading),
+				      .log = log,
+				      .report = &unused };
 
 		gather(&s);
-		VEC_FOREACH (&s.holders, held) {
-			struct global_place global = { 0 };
-
-			if (held->record.target_id != block || !held->at_crash ||
-			    held->record.kind == LOG_HELD_BY_STACK ||
-			    held->record.kind == LOG_HELD_BY_REGISTER)
-				continue;
-			if (held->record.kind == LOG_HELD_BY_BLOCK) {
+		VEC_FOREACH (&s.holders, held)
+			if (held->record.target_id == block && held->at_crash &&
+			    note_holder(&s, &held->record, ret, ret_log))
 				count++;
-			} else if (global_find(log, reading_symbols(reading), held->record.where,
-					       &global)) {
-				if (count++ == 0 || ret->kind == HOME_UNKNOWN) {
-					tell_global(&held->record, &global, ret);
-					*ret_log = log;
-					continue;
-				}
-				mem_free(global.name);
-				mem_free(global.module);
-			}
-		}
 	}
 	return count;
 }

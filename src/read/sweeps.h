@@ -13,7 +13,8 @@ void sweeps_read(struct reading *reading, const struct crash *crash, struct heap
 
 /* Whoever still pointed to a freed block when the process died, of those that last: a block or a
  * global, no stack and no register. Returns how many there are; `ret` (empty before) and `ret_log`
- * are about the first global, kind HOME_UNKNOWN when there is none. */
+ * are about the first global, or else the first block whose key is known; kind HOME_UNKNOWN when
+ * there is neither. */
 size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
 			 struct event_log **ret_log);
 

@@ -18,11 +18,11 @@ static struct truncation tell(struct event_log *log, const struct log_item *item
 	char *path = event_log_text(log, item, LOG_BLOB_PATH);
 	size_t stack_len = 0;
 	AUTO(mem_freep)
-	void *stack = event_log_blob(log, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
+	void *stack = blob_read(&log->reader, item, LOG_BLOB_STACK, 0, NULL, &stack_len);
 	AUTO(python_memory_deinit) struct python_memory python = { 0 };
 	struct file_cut *cut = mem_alloc(sizeof(*cut));
 
-	event_log_python(log, item, &python);
+	python_memory_read(&log->reader, item, &python);
 	cut->pid = (int)log->reader.header.pid;
 	cut->program = mem_strdup(log->program ? log->program : "?");
 	cut->how = mem_strdup(how_text(record->how));

@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "arch/code.h"
 #include "arch/store.h"
+#include "base/vec.h"
 
 #define DEPTH_MAX 3u	  /* wrappers around wrappers */
 #define CALL_BYTES_MIN 5u /* direct; through memory it is one more */

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "read/logs.h"
+#include "debuginfo/symbols.h"
+#include "model/frame.h"
+#include "model/snapshot.h"
 
 /*
  * Functions that only pass on to malloc: xcalloc, g_malloc, fz_alloc …

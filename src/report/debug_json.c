@@ -1,3 +1,4 @@
+/* What `redhand debug` prints, line by line, as JSON. */
 #include "report/report_debug.h"
 
 #include <string.h>

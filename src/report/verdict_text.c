@@ -133,22 +133,23 @@ static bool has_source(const struct frame *frame)
 static void stack_rows(const struct verdict_screen *page, const struct stack *stack, size_t limit)
 {
 	const struct frame *site = stack_site(stack);
-	size_t from = site ? (size_t)(site - stack->frames) : 0;
+	size_t from = site ? (size_t)(site - stack->frames) : 0, shown = 0;
 	bool sourced = false;
 
-	for (size_t i = from; i < stack->count && (i < from + limit || !sourced); i++) {
+	for (size_t i = from; i < stack->count && (shown < limit || !sourced); i++) {
 		if (i > from && frame_is_interpreter(&stack->frames[i]))
 			continue;
 		if (i > from && is_outermost(&stack->frames[i]))
 			return;
-		if (i >= from + limit && !has_source(&stack->frames[i]))
+		if (shown >= limit && !has_source(&stack->frames[i]))
 			continue;
 		frame_row(page, "",
-			  i == from	     ? "in "
-			  : i < from + limit ? "<- "
-					     : "… <- ",
+			  i == from	  ? "in "
+			  : shown < limit ? "<- "
+					  : "… <- ",
 			  &stack->frames[i]);
 		sourced |= has_source(&stack->frames[i]);
+		shown++;
 	}
 }
 
@@ -267,7 +268,7 @@ static void confidence(const struct verdict_screen *page)
 	if (v->class == VERDICT_LEAK_GROWTH)
 		rowf(page, "seen", 1, "in %" PRIu64 " of %" PRIu64 " runs", v->caught, v->watched);
 	for (size_t i = 0; i < v->doubts.list.count && i < 3; i++)
-		row_said(page, i == 0 ? "but" : "", &v->doubts.list.items[i], 2);
+		row_said(page, i == 0 ? "but" : "", &v->doubts.list.items[i], 5);
 	found_again(page);
 }
 

@@ -81,7 +81,7 @@ static json_t *target_json(const struct watch_target *target)
 	json_t *object = json_object();
 
 	set(object, "on", json_text(target->text));
-	set(object, "words", json_text(target->described));
+	set(object, "words", json_said(&target->what));
 	set(object, "objects", count(target->objects));
 	set(object, "watched", count(target->armed));
 	set(object, "displaced", count(target->displaced));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/text.h"
+#include "report/wording.h"
 
 #define WRITERS_SHOWN 8
 #define FRAMES_SHOWN 8
@@ -20,7 +21,9 @@ static const char *plural(uint64_t count)
 static void print_target(const struct watch_report *report, const struct watch_target *target,
 			 FILE *out)
 {
-	(void)fprintf(out, "%s: %s\n  ", target->text, target->described);
+	AUTO(mem_freep) char *what = words_of(&target->what);
+
+	(void)fprintf(out, "%s: %s\n  ", target->text, what ? what : "");
 	(void)fprintf(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
 	if (target->matched < target->hits)
 		(void)fprintf(out, ", %" PRIu64 " of them count by --when", target->matched);

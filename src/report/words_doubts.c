@@ -42,7 +42,7 @@ const struct sentence_row words_doubts[] = {
 	{ "let-through", "the access was seen and let through: that it leads to the failure was not shown" },
 	{ "stray-pointer", "the read is far from the block, and no register pointed to the block: the pointer itself may be a bad value" },
 	{ "writer-not-caught", "the damage was found afterwards: its writer was not caught" },
-	{ "inexact-holder", "the value in that place only looks like a pointer into the block" },
+	{ "inexact-holder", "what pointed to the block leads into its middle, and nobody saw it being stored: it may be a damaged pointer" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },
 	{ "freer-unknown", "nobody was seen freeing the block" },
 	{ "stale-use-before", "a pointer to another freed block was used before: what was written through it may have led to this free" },

@@ -1,3 +1,4 @@
+/* Messages between redhand and its slots: a length, then so many bytes. */
 #include "run/slot.h"
 
 #include <errno.h>

@@ -146,16 +146,21 @@ void observe_fence_defaults(uint32_t turn, struct plan_fence *ret)
 }
 
 /* The items are ours: they are well formed. */
+static bool find_item(const struct strbuf *items, enum plan_item_type type, struct plan_item *ret)
+{
+	for (size_t at = 0; items->len - at >= sizeof(*ret); at += ret->bytes) {
+		memcpy(ret, items->data + at, sizeof(*ret));
+		if (ret->type == type)
+			return true;
+	}
+	return false;
+}
+
 static bool has_item(const struct strbuf *items, enum plan_item_type type)
 {
 	struct plan_item item;
 
-	for (size_t at = 0; items->len - at >= sizeof(item); at += item.bytes) {
-		memcpy(&item, items->data + at, sizeof(item));
-		if (item.type == type)
-			return true;
-	}
-	return false;
+	return find_item(items, type, &item);
 }
 
 /* What the observer needs and nobody has said otherwise. */
@@ -181,14 +186,23 @@ bool observe_watches(const struct trial_settings *settings, const struct trial_j
 						has_item(&job->plan_items, PLAN_ITEM_WATCH));
 }
 
+static bool guards_python(const struct trial_settings *settings, const struct trial_job *job)
+{
+	struct plan_item item;
+
+	if (find_item(&settings->plan_items, PLAN_ITEM_CANARY, &item) ||
+	    find_item(&job->plan_items, PLAN_ITEM_CANARY, &item))
+		return item.flags & PLAN_HEAP_PYTHON;
+	return job->observer == OBSERVE_HEAP;
+}
+
 /* Most objects of Python have nothing to do with what is looked for, and following them all makes
  * an interpreter half as slow again. Guards, growth and watches are about single objects. */
 static bool follows_python(const struct trial_settings *settings, const struct trial_job *job)
 {
 	return job->python || settings->flags & TRIAL_PYTHON || job->growth ||
-	       job->observer == OBSERVE_HEAP || job->observer == OBSERVE_WATCH ||
-	       has_item(&settings->plan_items, PLAN_ITEM_CANARY) ||
-	       has_item(&job->plan_items, PLAN_ITEM_CANARY) || observe_watches(settings, job);
+	       job->observer == OBSERVE_WATCH || guards_python(settings, job) ||
+	       observe_watches(settings, job);
 }
 
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,

@@ -157,6 +157,11 @@ bool pool_takes(const struct pool *pool, unsigned int slot)
 	return !pool->fleet || fleet_takes(pool->fleet, slot);
 }
 
+bool pool_has_result(const struct pool *pool)
+{
+	return pool->fleet && fleet_has_result(pool->fleet);
+}
+
 unsigned int pool_busy_count(const struct pool *pool)
 {
 	unsigned int busy = 0;

@@ -25,6 +25,8 @@ unsigned int pool_busy_count(const struct pool *pool);
 /* Can the slot take one more now? Always, but where slots are on other machines and none of these
  * is there for it. */
 bool pool_takes(const struct pool *pool, unsigned int slot);
+/* Has one come that the next pool_wait() will give, without waiting? */
+bool pool_has_result(const struct pool *pool);
 /* How many jobs it has: 0 to POOL_DEPTH. */
 unsigned int pool_depth(const struct pool *pool, unsigned int slot);
 

@@ -70,7 +70,7 @@ struct readings *runner_readings(struct runner *runner)
 
 struct symbols *runner_symbols(struct runner *runner)
 {
-	return readings_symbols(runner_readings(runner));
+	return readings_symbols(runner_readings(runner), runner->cs);
 }
 
 static sigset_t stop_set(void)
@@ -425,6 +425,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 					.signatures = &signatures,
 					.chaos = flight.chaos.knobs != 0 ? &flight.chaos : NULL,
 					.machine = result->machine,
+					.more = pool_has_result(f->pool),
 					.kept = result->left };
 	if (runner->ops->record)
 		runner->ops->record(runner->ctx, &run, &record);
@@ -514,7 +515,7 @@ int runner_run(struct runner *runner, struct err *err)
 	AUTO(fd_closep) int signals = stop_signals(err);
 	AUTO(mem_freep) struct lane *lanes = NULL;
 	struct flights f;
-	int r;
+	int r, stored;
 
 	if (signals < 0)
 		return signals;
@@ -527,5 +528,6 @@ int runner_run(struct runner *runner, struct err *err)
 	(void)sched_getaffinity(0, sizeof(f.cores), &f.cores);
 	r = run_all(&f, signals, err);
 	VEC_DEINIT(&f.again);
-	return r;
+	stored = case_flush(runner->cs, r < 0 ? NULL : err);
+	return r < 0 ? r : stored;
 }

@@ -9,10 +9,14 @@ void readings_deinit(struct readings *readings)
 	readings->symbols = NULL;
 }
 
-struct symbols *readings_symbols(struct readings *readings)
+struct symbols *readings_symbols(struct readings *readings, const struct case_store *cs)
 {
-	if (!readings->symbols)
-		readings->symbols = symbols_new(&(struct symbols_options){ 0 });
+	AUTO(strv_deinit) struct strv shipped = { 0 };
+
+	if (readings->symbols)
+		return readings->symbols;
+	case_shipped(cs, &shipped);
+	readings->symbols = symbols_new(&(struct symbols_options){ .at_hand = &shipped });
 	return readings->symbols;
 }
 
@@ -31,7 +35,7 @@ struct reading *readings_open(struct readings *readings, struct case_store *cs, 
 	VEC_FOREACH (&readings->list, reading)
 		if (reading_is(*reading, &of))
 			return reading_share(*reading);
-	of.symbols = readings_symbols(readings);
+	of.symbols = readings_symbols(readings, cs);
 	opened = reading_open(&of);
 	readings_keep(readings, opened);
 	return opened;

@@ -18,7 +18,7 @@ struct readings {
 void readings_deinit(struct readings *readings);
 
 /* What readings name things by; made when first needed. */
-struct symbols *readings_symbols(struct readings *readings);
+struct symbols *readings_symbols(struct readings *readings, const struct case_store *cs);
 
 /* Keeps it open; whose symbols must be these. With so many open, others are read again when they
  * are asked for. */

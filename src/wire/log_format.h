@@ -416,6 +416,8 @@ struct log_holder {
 	uint64_t start, size, id; /* of the holding block; id: of a stack, its thread's lane */
 	uint32_t context;	  /* of the holding block */
 	uint32_t kind;		  /* enum log_holder_kind */
+	uint32_t number;	  /* of the holding block in its context, from 1; 0: not known */
+	uint32_t reserved;
 };
 
 struct log_exit {
@@ -494,7 +496,7 @@ LOG_PIN(log_checkpoint, 128);
 _Static_assert(offsetof(struct log_checkpoint, next_id) == 104, "may only grow at its end");
 LOG_PIN(log_growth, 24);
 LOG_PIN(log_holders, 32);
-LOG_PIN(log_holder, 72);
+LOG_PIN(log_holder, 80);
 LOG_PIN(log_exit, 8);
 LOG_PIN(log_hook, 200);
 LOG_PIN(log_unobserved, 8);

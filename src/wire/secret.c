@@ -73,7 +73,14 @@ static bool secret_at(const char *name, size_t len, size_t at)
 /* The letters that the names above begin with: most of a name is none of them. */
 static bool may_begin(char c)
 {
-	return c && strchr("stpcawkjdob", lower(c));
+#define LETTER(c) (1u << ((c) - 'a'))
+	const uint32_t letters = LETTER('s') | LETTER('t') | LETTER('p') | LETTER('c') |
+				 LETTER('a') | LETTER('w') | LETTER('k') | LETTER('j') |
+				 LETTER('d') | LETTER('o') | LETTER('b');
+
+	c = lower(c);
+	return c >= 'a' && c <= 'z' && letters & LETTER(c);
+#undef LETTER
 }
 
 bool secret_name(const char *name, size_t len)

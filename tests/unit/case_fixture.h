@@ -18,7 +18,7 @@ struct made_trial {
 	const char *test;	   /* part of the signature */
 	const char *last_crumb;	   /* NULL: nothing was printed */
 	const char *const *crumbs; /* NULL-terminated: the order to learn, or NULL */
-	bool kept;
+	bool kept, more;
 };
 
 /* The series with these settings, of one and the same program. */
@@ -83,6 +83,7 @@ static inline int add_made(struct case_store *cs, struct series_id series,
 				      .end = &end,
 				      .signatures = &signatures,
 				      .kept = made->kept,
+				      .more = made->more,
 			      },
 			      err);
 }

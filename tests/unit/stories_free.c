@@ -217,13 +217,22 @@ static void double_free_of_another(struct evidence_list *l)
 		}
 }
 
-/* A number that only looks like a pointer into the block. */
-static void holder_by_looks(struct evidence_list *l)
+/* A pointer into the middle of the block: it was seen being stored when that was right. */
+static void held_in_the_middle(struct evidence_list *l)
 {
 	dangling(l);
 	VEC_FOREACH (&l->list, e)
 		if (e->kind == EVIDENCE_HOLDER)
 			e->holder->exact = false;
+}
+
+/* Nobody saw it being stored: some other pointer, damaged, would lead there as well. */
+static void holder_by_looks_only(struct evidence_list *l)
+{
+	held_in_the_middle(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER)
+			stack_deinit(&e->holder->written_by);
 }
 
 static void free_in_a_passing_trial(struct evidence_list *l)
@@ -451,7 +460,8 @@ const struct story stories_free[] = {
 	ROW(reported_twice_freed, DOUBLE_FREE, FIRM, "object_use"),
 	ROW(reported_something_else, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
-	ROW(holder_by_looks, USE_AFTER_FREE, FIRM, NULL),
+	ROW(held_in_the_middle, DANGLING_HOLDER, FIRM, "container_swap"),
+	ROW(holder_by_looks_only, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(holder_never_used, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(holder_of_a_live_block, USE_AFTER_FREE, FIRM, NULL),
 };

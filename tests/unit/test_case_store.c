@@ -467,6 +467,47 @@ static void windows_have_successors(void **state)
 /* A string literal that may be pointed to as if it could be changed. */
 #define TEXT(literal) ((char[]){ literal })
 
+/* Trials that come faster than they are committed are one transaction: others see all or none. */
+static void trials_are_committed_together(void **state)
+{
+	struct scratch *s = *state;
+	struct case_store *cs = opened(s, CASE_WRITE), *reader;
+	struct series_id series = series_of(cs, "a");
+	struct err err = { 0 };
+	AUTO(strv_deinit) struct strv names = { 0 };
+
+	reader = opened(s, CASE_READ);
+	for (uint64_t i = 1; i <= 3; i++)
+		add(cs, series, (struct made_trial){ .number = i, .position = i, .more = true });
+	assert_int_equal(progress_of(cs, series).trials, 3);
+	assert_int_equal(progress_of(reader, series).trials, 0);
+	add(cs, series, (struct made_trial){ .number = 4, .position = 4 });
+	assert_int_equal(progress_of(reader, series).trials, 4);
+	/* Another transaction does not take them along or away. */
+	add(cs, series, (struct made_trial){ .number = 5, .position = 5, .more = true });
+	strv_add(&names, "one");
+	assert_int_equal(case_set_items(cs, series, &names, &err), 0);
+	assert_int_equal(progress_of(reader, series).trials, 5);
+	/* One that cannot be stored takes those along that waited with it: they are run again. */
+	add(cs, series, (struct made_trial){ .number = 6, .position = 6, .more = true });
+	assert_true(add_made(cs, series, &(struct made_trial){ .number = 7, .position = 6 }, &err) <
+		    0);
+	assert_int_equal(progress_of(cs, series).trials, 5);
+	add(cs, series, (struct made_trial){ .number = 8, .position = 6 });
+	/* No batch is endless, and the end is one, too. */
+	for (uint64_t i = 1; i <= CASE_BATCH_MOST; i++)
+		add(cs, series,
+		    (struct made_trial){ .number = 8 + i, .position = 6 + i, .more = true });
+	assert_int_equal(progress_of(reader, series).trials, 6 + CASE_BATCH_MOST);
+	add(cs, series, (struct made_trial){ .number = 999, .position = 999, .more = true });
+	assert_int_equal(case_flush(cs, &err), 0);
+	assert_int_equal(progress_of(reader, series).trials, 7 + CASE_BATCH_MOST);
+	add(cs, series, (struct made_trial){ .number = 1000, .position = 1000, .more = true });
+	case_close(cs);
+	assert_int_equal(progress_of(reader, series).trials, 8 + CASE_BATCH_MOST);
+	case_close(reader);
+}
+
 static void signatures_come_back(void **state)
 {
 	struct signature made[] = {
@@ -693,6 +734,7 @@ int main(void)
 		TEST(tally_counts_equal_trials),
 		TEST(runs_come_in_order),
 		TEST(windows_have_successors),
+		TEST(trials_are_committed_together),
 		TEST(signatures_come_back),
 		TEST(cuts_come_back),
 		TEST(use_is_summed_up),

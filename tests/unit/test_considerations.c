@@ -58,7 +58,7 @@ static const struct {
 	{ "only-by-poison", "used_by_poison_alone", "used_by_poison_once" },
 	{ "writer-not-caught", "damage_only", "overflow_of_a_canary" },
 	{ "writer-not-caught", "damage_only", "damage_seen_at_a_fence" },
-	{ "inexact-holder", "holder_by_looks", "dangling" },
+	{ "inexact-holder", "holder_by_looks_only", "held_in_the_middle" },
 	{ "pointer-on-stack", "held_on_a_stack_as_well", "dangling" },
 	{ "freer-unknown", "freed_by_who_knows_whom", "held_frame" },
 	{ "stale-use-before", "double_free_of_another", "double_free_of_what_is_held" },

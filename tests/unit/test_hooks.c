@@ -80,11 +80,10 @@ static void test_shapes(void **state)
 		    p.patches.list.count - 1 != shapes[i].exits || traps != shapes[i].exit_traps)
 			fail_msg("%s: entry trap %d, %zu exits, %zu traps, %s", shapes[i].name,
 				 p.patches.list.items[0].trap, p.patches.list.count - 1, traps,
-				 p.patches.no_exits ? p.patches.no_exits : "all");
-		if (!shapes[i].refused != !p.patches.no_exits ||
-		    (shapes[i].refused && !strstr(p.patches.no_exits, shapes[i].refused)))
-			fail_msg("%s: %s", shapes[i].name,
-				 p.patches.no_exits ? p.patches.no_exits : "all exits are seen");
+				 p.patches.no_exits.message);
+		if (!shapes[i].refused != (p.patches.no_exits.code == 0) ||
+		    (shapes[i].refused && !strstr(p.patches.no_exits.message, shapes[i].refused)))
+			fail_msg("%s: '%s'", shapes[i].name, p.patches.no_exits.message);
 	}
 }
 

@@ -292,6 +292,26 @@ static void a_failing_trial_tells_by_itself(void **state)
 	assert_null(first(&plain, EVIDENCE_BAD_FREE));
 }
 
+/* One bit of a pointer was changed: that it leads into a freed block now is chance. */
+static void a_crooked_pointer_uses_no_freed_block(void **state)
+{
+	struct block_life block = { .state = BLOCK_FREED, .telling = true };
+	struct crash crash = { .signal = SIGSEGV, .fault = FAULT_NULL };
+	struct crash_reading crashed = { .trial = 1, .through = THROUGH_WHOLE_BLOCKS };
+
+	(void)state;
+	VEC_PUSH(&crash.blocks, block);
+	for (unsigned int crooked = 0; crooked < 2; crooked++) {
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+
+		crashed.backtrack.crooked = crooked;
+		crash_reading_tell(&crashed, NULL, &crash, &list);
+		assert_int_equal(list.list.count, 1);
+		assert_int_equal(list.list.items[0].crash->blocks.items[0].telling, !crooked);
+	}
+	VEC_DEINIT(&crash.blocks);
+}
+
 static void what_passed_has_no_crash(void **state)
 {
 	unsigned int seen = 0;
@@ -354,7 +374,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(python_frames_stand_where_they_run),
 	cmocka_unit_test(a_truncation_is_told_with_its_line),
 	cmocka_unit_test(a_failing_trial_tells_by_itself),
-	cmocka_unit_test(what_passed_has_no_crash),
+	cmocka_unit_test(a_crooked_pointer_uses_no_freed_block),
+		cmocka_unit_test(what_passed_has_no_crash),
 	cmocka_unit_test(every_death_was_recorded),
 	cmocka_unit_test(observers_are_all_there),
 };

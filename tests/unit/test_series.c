@@ -575,6 +575,32 @@ static void where_tests_have_names_the_test_counts(void **state)
 	assert_true(is_target(&t, "f", "beyond-block", "one"));
 }
 
+/* A test that says that it failed, as it does where what it needs was left out of the list. */
+static bool is_target_by_word(const struct target *like, const char *test)
+{
+	AUTO(signature_deinit) struct signature s = { .kind = FAILURE_TEST, .exit_status = 1 };
+
+	s.test = mem_strdup(test);
+	signature_seal(&s);
+	return target_is(like, &s);
+}
+
+static void a_failing_test_is_no_way_of_its_crash_unless_it_was_seen(void **state)
+{
+	AUTO(target_deinit)
+	struct target t = { .known = true, .signature = crash_at("f", "unmapped", "one") };
+	struct signature word = { .kind = FAILURE_TEST, .exit_status = 1 };
+
+	(void)state;
+	VEC_PUSH(&t.members, crash_at("g", "null", "one"));
+	assert_true(is_target(&t, "h", "null", "one"));
+	assert_false(is_target_by_word(&t, "one"));
+	word.test = mem_strdup("one");
+	signature_seal(&word);
+	VEC_PUSH(&t.members, word);
+	assert_true(is_target_by_word(&t, "one"));
+}
+
 static bool is_kin(const struct target *like, const char *site, int signal, const char *test)
 {
 	AUTO(signature_deinit) struct signature s = crash_at(site, "abort", test);
@@ -616,6 +642,8 @@ int main(void)
 		cmocka_unit_test(every_run_comes_once),
 		cmocka_unit_test(a_crash_is_known_again_under_another_observer),
 		cmocka_unit_test(where_tests_have_names_the_test_counts),
+		cmocka_unit_test(
+			a_failing_test_is_no_way_of_its_crash_unless_it_was_seen),
 		cmocka_unit_test(the_same_function_dies_in_several_ways),
 		cmocka_unit_test(the_seed_is_the_order),
 		CASE_TEST(an_odd_slot_is_found),

@@ -343,7 +343,7 @@ static void gathering_begin(struct gathering *g)
 	g->symbols = symbols_new(&(struct symbols_options){ 0 });
 	g->gather = (struct watch_gather){ .report = &g->report, .symbols = g->symbols };
 	VEC_PUSH(&g->report.targets, ((struct watch_target){ .text = mem_strdup("ret:f"),
-							     .described = mem_strdup("f") }));
+							     .what = { .id = mem_strdup("f") } }));
 }
 
 static void gathering_end(struct gathering *g)

@@ -421,6 +421,16 @@ KEEP static void die_jump_recycled(void)
 	sink = 1;
 }
 
+/* What is no function's address happens to be that of a block, which was freed. */
+KEEP static void die_jump_freed(void)
+{
+	volatile uintptr_t number = (uintptr_t)malloc(4000);
+
+	free((void *)number);
+	((void (*)(void))number)();
+	sink = 1;
+}
+
 /* A shell hides the death, and the environment that it has is not its parent's. */
 KEEP static void die_in_shell(void)
 {
@@ -561,6 +571,7 @@ int main(int argc, char **argv)
 		{ "freed-variable", die_freed_variable },
 		{ "freed-ago", die_freed_ago },
 		{ "jump-recycled", die_jump_recycled },
+		{ "jump-freed", die_jump_freed },
 		{ "freed-since", die_freed_since },
 		{ "in-shell", die_in_shell },
 		{ "abort-handled", die_abort_handled },

@@ -7,9 +7,9 @@
 #ifndef REDHAND_AGENT_ARCH_X86_64_H
 #define REDHAND_AGENT_ARCH_X86_64_H
 
-#include <cpuid.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/platform/x86.h>
 #include <sys/syscall.h>
 #include <sys/ucontext.h>
 
@@ -154,16 +154,12 @@ static inline __attribute__((always_inline)) uint64_t arch_mix(uint64_t sum, con
 	return sum;
 }
 
+/* As the loader asked the CPU: the instruction takes a virtual machine some 20 microseconds. */
 static inline bool arch_can_mix(void)
 {
 	enum { SSE_4_2 = 1 << 20 };
-	unsigned eax, ebx, ecx, edx;
 
-	__cpuid(1, eax, ebx, ecx, edx);
-	(void)eax;
-	(void)ebx;
-	(void)edx;
-	return ecx & SSE_4_2;
+	return __x86_get_cpuid_feature_leaf(CPUID_INDEX_1)->active_array[2] & SSE_4_2;
 }
 
 /* Into a register first: a comparison of memory beside rip with a constant is two steps for the CPU

@@ -98,9 +98,11 @@ static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t 
 		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
 		if (phdr.p_type != PT_NOTE)
 			continue;
-		bytes = memory_read_sigsafe(notes, record->bias + phdr.p_vaddr,
-					    phdr.p_memsz < sizeof(notes) ? phdr.p_memsz
-									 : sizeof(notes));
+		bytes = phdr.p_memsz < sizeof(notes) ? phdr.p_memsz : sizeof(notes);
+		if (phdr.p_vaddr - lowest < have && bytes <= have - (phdr.p_vaddr - lowest))
+			memcpy(notes, page + (phdr.p_vaddr - lowest), bytes);
+		else
+			bytes = memory_read_sigsafe(notes, record->bias + phdr.p_vaddr, bytes);
 		while (at + sizeof(Elf64_Nhdr) <= bytes) {
 			Elf64_Nhdr note;
 			size_t name, body;

@@ -479,7 +479,8 @@ static void end_write(enum log_check check)
 	if (!fence.bytes || !agent_switch.ids)
 		return;
 	record.most = slots_peak();
-	for (i = 0; i < agent.plan.context_rows; i++)
+	count = context_rows_sigsafe();
+	for (i = 0; i < count; i++)
 		all += context_ordinals[i];
 	/* Most of those without go by a way that does not count them. */
 	if (all > record.fenced)

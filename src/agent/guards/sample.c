@@ -106,11 +106,11 @@ bool sample_takes_slow(struct caller caller)
 void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed)
 {
 	uint64_t guarded = 0, all = 0;
-	uint32_t i;
+	uint32_t rows = context_rows_sigsafe(), i;
 
 	for (i = 0; i < PLAN_THREAD_SLOTS; i++)
 		guarded += sample.lanes[i].guarded;
-	for (i = 0; sample.on && i < agent.plan.context_rows; i++)
+	for (i = 0; sample.on && i < rows; i++)
 		all += sample.hot_until[i] ? sample_ordinal(i) : 0;
 	*ret_guarded = sample.on ? guarded : 0;
 	*ret_passed = all > guarded ? all - guarded : 0;

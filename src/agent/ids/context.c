@@ -82,6 +82,13 @@ void context_forget(void)
 	(void)raw_syscall3(SYS_madvise, context_through, ordinals_bytes(), MADV_DONTNEED);
 }
 
+uint32_t context_rows_sigsafe(void)
+{
+	uint32_t used = __atomic_load_n(&rows_used, __ATOMIC_RELAXED);
+
+	return used < agent.plan.context_rows ? used : agent.plan.context_rows;
+}
+
 static bool on_own_stack(const struct thread *self, uint64_t frame)
 {
 	return frame < self->stack_high && self->stack_high - frame < (1ull << 30);

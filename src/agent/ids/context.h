@@ -42,6 +42,9 @@ static inline bool context_marked(uint32_t context)
 	return unlikely(context_marks != NULL) && context_marks[context];
 }
 
+/* Rows of the table that are given out, and row 0: none behind them is in use. */
+uint32_t context_rows_sigsafe(void);
+
 /* Maps the index; learns the program's entry from the vector behind the environment. */
 bool context_init(const void *auxiliary_vector);
 

@@ -150,6 +150,7 @@ static bool holding_block(uint64_t where, struct log_holder *ret, bool *ret_stal
 		ret->size = view.size;
 		ret->id = view.block.id;
 		ret->context = view.block.context & BLOCK_CONTEXT_MASK;
+		ret->number = view.block.ordinal + 1;
 		return true;
 	}
 	return false;

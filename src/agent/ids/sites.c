@@ -163,6 +163,11 @@ static struct thread_site *site_take(struct thread *self, uint64_t place)
 	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1;
 	struct thread_site *pair;
 
+	/* Places are spread over all of it: every page would be read first, and then written. */
+	if (!self->sites_used)
+		memory_populate_sigsafe((uint64_t)self->wrappers,
+					(uint64_t)&self->sites[2 * pairs] -
+						(uint64_t)self->wrappers);
 	if (++self->sites_used > pairs / 2 && 2 * pairs < sizeof(self->sites) / sizeof(*pair)) {
 		/* Twice as many. Whose place has the next bit set is found no longer but by those
 		 * that it followed, and learned again. */

@@ -1,3 +1,7 @@
+/*
+ * Slots of watched pages: where a block is placed, so that its pages are its own or those of its
+ * like.
+ */
 #include "agent/pages/pages_inside.h"
 
 #include <string.h>

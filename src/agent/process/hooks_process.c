@@ -236,9 +236,9 @@ static void unobserved_later(enum program_kind kind, const char *path)
 
 void process_exiting_sigsafe(void)
 {
-	uint32_t at, kind;
+	uint32_t taken = __atomic_load_n(&later.taken, __ATOMIC_RELAXED), at, kind;
 
-	for (at = 0; at < LATER_MAX; at++) {
+	for (at = 0; at < LATER_MAX && at < taken; at++) {
 		kind = __atomic_exchange_n(&later.programs[at].kind, 0, __ATOMIC_ACQUIRE);
 		if (kind && later.programs[at].pid == agent.pid)
 			unobserved_write(kind, later.programs[at].path);

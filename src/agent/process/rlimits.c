@@ -101,49 +101,24 @@ void limits_exec_failed_sigsafe(void)
 	limits_move();
 }
 
-static bool limits_too_tight(void)
-{
-	struct rlimit now;
-	unsigned i;
-
-	for (i = 0; i < LIMITS; i++)
-		if (!limits[i].held &&
-		    !raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) &&
-		    now.rlim_cur < TIGHT_BYTES)
-			return true;
-	return false;
-}
-
-static uint64_t limits_asked(void)
-{
-	uint64_t least = RLIM_INFINITY;
-	struct rlimit now;
-	unsigned i;
-
-	for (i = 0; i < LIMITS; i++) {
-		if (limits[i].held)
-			now = limits[i].asked;
-		else if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now))
-			continue;
-		if (now.rlim_cur < least)
-			least = now.rlim_cur;
-	}
-	return least;
-}
-
 void limits_begin(void)
 {
+	uint64_t least = RLIM_INFINITY;
 	struct rlimit now, raised;
+	bool tight = false;
 	unsigned i;
 
 	for (i = 0; i < LIMITS; i++) {
 		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, NULL, &now) ||
 		    now.rlim_cur == RLIM_INFINITY)
 			continue;
+		if (now.rlim_cur < least)
+			least = now.rlim_cur;
 		raised.rlim_cur = now.rlim_cur;
 		raised.rlim_max = more(now.rlim_max, ROOM_TO_GROW);
 		if (raw_syscall4(SYS_prlimit64, 0, limits[i].resource, &raised, NULL)) {
 			agent.cramped = true;
+			tight |= now.rlim_cur < TIGHT_BYTES;
 			continue;
 		}
 		limits[i].asked = now;
@@ -151,8 +126,8 @@ void limits_begin(void)
 	}
 	memory_counted = limits_move;
 	memory_count_sigsafe(_end - __ehdr_start, _end - __bss_start);
-	agent.space_limit = limits_asked();
-	agent.tight = agent.plan.observer >= PLAN_OBSERVE_IDS && limits_too_tight();
+	agent.space_limit = least;
+	agent.tight = tight && agent.plan.observer >= PLAN_OBSERVE_IDS;
 }
 
 static int limit_set(struct limit *limit, const struct rlimit *wanted)

@@ -16,6 +16,7 @@
 
 #include "run/settings.h"
 #include "search/stats/rate.h"
+#include "studies/series/findings.h"
 
 #define FAILURES 8u
 #define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */
@@ -397,6 +398,28 @@ int rate_measure(struct inquiry *inq)
 	if (r == 0)
 		count_new(inq, 0, 0);
 	return r == 0 ? tell(inq) : r;
+}
+
+int rate_take(struct inquiry *inq, struct series_id series)
+{
+	AUTO(tally_deinit) struct tally tally = { 0 };
+	struct series_summary seen = { 0 };
+	uint64_t clean = inq->known.summary.rate.trials;
+	int r = tally_load(&tally, inq->cs, series, inq->err);
+
+	if (r == 0)
+		r = findings_summarise(
+			&(struct findings_source){ .tally = &tally,
+						   .cs = inq->cs,
+						   .series = series,
+						   .readings = inq->how.plain.settings->readings },
+			&seen, inq->err);
+	if (r < 0)
+		return r;
+	seen.rate = rate_wilson(seen.rate.trials + clean, seen.rate.failed, RATE_CONFIDENCE);
+	series_summary_deinit(&inq->known.summary);
+	inq->known.summary = seen;
+	return tell(inq);
 }
 
 /* ---- first with allocation ids ---- */

@@ -8,8 +8,8 @@
  * to use the object takes a reference first: so the first access to the count afterwards is the
  * first use, mostly far away from where it fails.
  *
- * Where one global still pointed to the object when the process died, that is watched as well, with
- * reads: who stored the pointer, and whether the first user had it from there. Which element of a
+ * Where one place, a global or a word of a block, still pointed to the object when the process
+ * died, that is watched as well, with reads: who stored the pointer, and whether the first user had it from there. Which element of a
  * table it is may go by the hash of a string, so those are the same in all trials of the round.
  */
 #include "hunt/inquiry.h"
@@ -427,7 +427,7 @@ static void take_touch(struct bench *bench, const struct hit *touch, const struc
 	evidence_deinit(&e);
 }
 
-/* Before it is watched: which global is it? */
+/* Before it is watched: which global is it, or which word of which block? */
 static void find_holder(struct bench *bench, uint64_t id)
 {
 	struct release *release = &bench->release;
@@ -435,8 +435,12 @@ static void find_holder(struct bench *bench, uint64_t id)
 	struct home home = { 0 };
 
 	if (release->held.list.count == 0 &&
-	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log)
-		(void)watchset_add_global(&release->held, log, &home);
+	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log) {
+		if (home.kind == HOME_BLOCK)
+			(void)watchset_add_block(&release->held, home.key, home.offset, home.len);
+		else
+			(void)watchset_add_global(&release->held, log, &home);
+	}
 	home_deinit(&home);
 }
 
@@ -627,7 +631,7 @@ static void find_borrowed(struct bench *bench, const struct trial_hits *log,
 		tell_account(bench, read, last, 0, 1);
 }
 
-/* The global pointed to the object when that ended, and still when the process died of it. */
+/* That place pointed to the object when that ended, and still when the process died of it. */
 static void take_holder(struct bench *bench, const struct hit *stored, const struct hit *last,
 			bool read_there)
 {
@@ -652,10 +656,11 @@ static bool still_points(struct bench *bench, uint64_t id)
 {
 	struct event_log *log = NULL;
 	struct home home = { 0 };
-	bool there =
-		sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
-		same_variable(&home,
-			      &bench->watchset.list.items[bench->watchset.list.count - 1].home);
+	const struct home *watched =
+		&bench->watchset.list.items[bench->watchset.list.count - 1].home;
+	bool there = sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
+		     (same_variable(&home, watched) ||
+		      (home.kind == HOME_BLOCK && home_same(&home, watched)));
 
 	home_deinit(&home);
 	return there;
@@ -733,8 +738,9 @@ static void tell_block(const struct release *release, struct block_life *block)
 static void tell_holder(const struct release *release, const struct home *home,
 			struct holder_seen *holder)
 {
-	if (release->stored.count == 0 || holder->home.kind != HOME_GLOBAL ||
-	    !same_variable(home, &holder->home))
+	if (release->stored.count == 0 ||
+	    !(same_variable(home, &holder->home) ||
+	      (home->kind == HOME_BLOCK && home_same(home, &holder->home))))
 		return;
 	stack_deinit(&holder->written_by);
 	stack_copy(&holder->written_by, &release->stored);
@@ -751,6 +757,12 @@ static struct block_life *block_of(const struct evidence *e)
 					       : NULL;
 }
 
+static void tell_life(const struct release *release, struct block_life *block)
+{
+	if (block && key_same_stack(release->key, block->key))
+		tell_block(release, block);
+}
+
 static void tell(struct bench *bench, const struct home *home, struct evidence_list *list)
 {
 	struct release *release = &bench->release;
@@ -764,9 +776,11 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 	VEC_FOREACH (&list->list, e) {
 		struct block_life *block = block_of(e);
 
+		tell_life(release, block);
+		if (e->kind == EVIDENCE_WRITE && e->write->victim != block)
+			tell_life(release, e->write->victim);
 		if (!block || !key_same_stack(release->key, block->key))
 			continue;
-		tell_block(release, block);
 		if (e->kind == EVIDENCE_HOLDER && home)
 			tell_holder(release, home, e->holder);
 		if (!said_anything(&e->note) &&

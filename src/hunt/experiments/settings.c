@@ -151,6 +151,39 @@ static struct said_value arm_value(const struct inquiry *inq, unsigned int arm)
 	return said_part(&said);
 }
 
+static void adopt(struct inquiry *inq, unsigned int arm)
+{
+	if (arm == ARM_CHAOS)
+		adopt_chaos(inq);
+	else if (arm == ARM_NONE)
+		adopt_nothing(inq);
+	else if (arm == ARM_SLOTS)
+		adopt_slots(inq);
+}
+
+/* It had never failed before. Which setting did it cannot be told from so few, but it is run in the
+ * one that has shown it; that the observer hides it takes more than that. */
+static int take_first(struct inquiry *inq, const struct attempted *seen, struct said_value figures)
+{
+	unsigned int most = ARM_GIVEN;
+	int r;
+
+	for (unsigned int i = 0; i < ARM_NONE; i++)
+		if (seen->arms[i].failed > seen->arms[most].failed)
+			most = i;
+	r = DECIDE(inq, "settings:first", figures, arm_value(inq, most));
+	adopt(inq, most);
+	return r == 0 ? rate_take(inq, seen->series) : r;
+}
+
+static bool any_failed(const struct attempted *seen, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (seen->arms[i].failed > 0)
+			return true;
+	return false;
+}
+
 static int settle(struct inquiry *inq, const struct attempted *seen, unsigned int count)
 {
 	struct said figures = { 0 };
@@ -175,16 +208,13 @@ static int settle(struct inquiry *inq, const struct attempted *seen, unsigned in
 			best_rate = rate->rate;
 		}
 	}
+	if (best == ARM_GIVEN && !inq->known.target && any_failed(seen, count))
+		return take_first(inq, seen, said_part(&figures));
 	if (best == ARM_GIVEN)
 		return DECIDE(inq, "settings:same", said_part(&figures));
 	r = DECIDE(inq, "settings:adopted", said_part(&figures), said_real(best_p),
 		   arm_value(inq, best));
-	if (best == ARM_CHAOS)
-		adopt_chaos(inq);
-	else if (best == ARM_NONE)
-		adopt_nothing(inq);
-	else
-		adopt_slots(inq);
+	adopt(inq, best);
 	/* The comparison may have taken all of its time. */
 	hunt_allow(inq, SHARE_ANEW);
 	return r == 0 ? rate_measure(inq) : r;

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "judge/judge.h"
+
 #define CONTEXTS 4u
 #define TRIALS_EACH 6u /* for each that is wanted, at least */
 
@@ -120,7 +122,10 @@ static bool applies(struct inquiry *inq, struct said *why)
 {
 	const struct bench *bench = inq->bench;
 
-	if (bench->request->start.without_ids || !bench_may_go_on(bench))
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&bench->ret->evidence, &verdict);
+	if (verdict.firm || bench->request->start.without_ids || !bench_may_go_on(bench))
 		return false;
 	VEC_FOREACH (&bench->ret->evidence.list, e)
 		if (evidence_by_somebody(e) && !is_answered(bench, e))

@@ -23,7 +23,7 @@ struct parser {
 	struct err *err;
 };
 
-static int mistake(const struct parser *p, const char *at, const char *what)
+static int err_set_here(const struct parser *p, const char *at, const char *what)
 {
 	(void)err_set(p->err, -EINVAL, "%s, at character %zu of '%s'", what,
 		      (size_t)(at - p->text) + 1, p->text);
@@ -77,16 +77,16 @@ static int take_argument(const struct parser *p, const char **at, struct hook_us
 		if (strncmp(start, names[i], len) != 0 || (start[len] != '@' && start[len] != '='))
 			continue;
 		if (!isdigit((unsigned char)start[len + 1]))
-			return mistake(p, start + len + 1, "a number is missing");
+			return err_set_here(p, start + len + 1, "a number is missing");
 		value = strtoull(start + len + 1, &end, 0);
 		if (start[len] == '=' && places[i] == &use->size) {
 			if (value == 0)
-				return mistake(p, start + len + 1, "a size of 0 is none");
+				return err_set_here(p, start + len + 1, "a size of 0 is none");
 			use->fixed_size = value;
 		} else if (start[len] == '=') {
-			return mistake(p, start, "only the size can be a fixed number");
+			return err_set_here(p, start, "only the size can be a fixed number");
 		} else if (value >= PLAN_ARGUMENTS) {
-			return mistake(
+			return err_set_here(
 				p, start + len + 1,
 				"only the first six integer arguments, @0 to @5, can be seen");
 		} else {
@@ -95,7 +95,7 @@ static int take_argument(const struct parser *p, const char **at, struct hook_us
 		*at = end;
 		return 0;
 	}
-	return mistake(p, start, "ptr@N, size@N, count@N or size=BYTES is missing");
+	return err_set_here(p, start, "ptr@N, size@N, count@N or size=BYTES is missing");
 }
 
 static int take_arguments(const struct parser *p, const char *at, struct hook_use *use)
@@ -108,7 +108,7 @@ static int take_arguments(const struct parser *p, const char *at, struct hook_us
 		r = take_argument(p, &at, use);
 	}
 	if (r == 0 && *at != ')' && *at != '\0')
-		return mistake(p, at, "',', '*' or ')' is missing");
+		return err_set_here(p, at, "',', '*' or ')' is missing");
 	return r;
 }
 
@@ -117,9 +117,9 @@ static int check_use(const struct parser *p, const char *at, const struct hook_u
 	bool sized = use->size != HOOK_NO_ARGUMENT || use->fixed_size != 0;
 
 	if (use->role != HOOK_FREE && !sized)
-		return mistake(p, at, "nothing says how large the object is (size@N)");
+		return err_set_here(p, at, "nothing says how large the object is (size@N)");
 	if (use->role != HOOK_ALLOC && use->pointer == HOOK_NO_ARGUMENT)
-		return mistake(p, at, "nothing says which argument is the object (ptr@N)");
+		return err_set_here(p, at, "nothing says which argument is the object (ptr@N)");
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static int take_word(const struct parser *p, const char *at, const char *end,
 	use.role = kinds[kind].role;
 	arguments = arguments_at(name, end);
 	if (name == end || arguments == name)
-		return mistake(p, name, "the name of the function is missing");
+		return err_set_here(p, name, "the name of the function is missing");
 	function = mem_strndup(name, (size_t)((arguments ? arguments : end) - name));
 	defaults.text = kinds[kind].arguments;
 	r = arguments ? take_arguments(p, arguments + 1, &use)
@@ -186,7 +186,7 @@ int allocator_plan(struct hook_planner *planner, const char *text, struct strbuf
 		at = end;
 	}
 	if (r == 0 && planned.len == 0)
-		return mistake(&p, text, "there is nothing in it");
+		return err_set_here(&p, text, "there is nothing in it");
 	if (r == 0)
 		strbuf_add(items, planned.data, planned.len);
 	return r;

@@ -31,8 +31,8 @@ struct patch {
 
 struct patches {
 	VEC(struct patch) list; /* the entry, then the exits */
-	/* Why exits are not all seen: a sentence; NULL when they are. The entry is usable then. */
-	char *no_exits;
+	/* Why exits are not all seen; code 0 when they are. The entry is usable then. */
+	struct err no_exits;
 	size_t traps; /* how many are breakpoints */
 };
 

@@ -382,9 +382,9 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 	size_t traps = 0;
 	int r = 0;
 
-	if (plan->leave != 0 && patches->no_exits) {
+	if (plan->leave != 0 && patches->no_exits.code != 0) {
 		(void)err_set(err, -ENOTSUP, "what '%s' returns cannot be seen: %s", function->name,
-			      patches->no_exits);
+			      patches->no_exits.message);
 		return err_remedy(err, "hook the function that it ends in, or build with "
 				       "-fno-optimize-sibling-calls and -g");
 	}

@@ -14,7 +14,7 @@
 
 /* All watches while they are being planned; what they look names up in is opened when needed. */
 struct planning {
-	const struct aim_request *request;
+	const struct resolve_request *request;
 	struct names *names;
 	struct hook_planner *hooks;
 	struct strbuf *items;
@@ -24,7 +24,7 @@ struct planning {
 };
 
 /* One of them. */
-struct aim {
+struct resolving {
 	struct planning *all;
 	const char *text;
 	uint32_t number;
@@ -32,26 +32,26 @@ struct aim {
 	struct plan_watch watch;
 	struct ranges ranges;
 	uint64_t field_bytes; /* of the field that was named; 0: none */
-	struct strbuf words;  /* what it is, for the report */
+	struct said what;     /* it is, for the report */
 };
 
-static void aim_deinit(struct aim *aim)
+static void resolve_deinit(struct resolving *one)
 {
-	spec_deinit(&aim->spec);
-	VEC_DEINIT(&aim->ranges.list);
-	strbuf_deinit(&aim->words);
+	spec_deinit(&one->spec);
+	VEC_DEINIT(&one->ranges.list);
+	said_deinit(&one->what);
 }
 
 static int names_open(struct planning *all)
 {
-	const struct aim_request *request = all->request;
+	const struct resolve_request *request = all->request;
 
 	return all->names ? 0 : names_new(&request->files, &all->names, all->err);
 }
 
 static int hooks_open(struct planning *all)
 {
-	const struct aim_request *request = all->request;
+	const struct resolve_request *request = all->request;
 
 	return all->hooks ? 0 : hook_planner_new(&request->files, &all->hooks, all->err);
 }
@@ -62,87 +62,87 @@ static bool is_missing(int code)
 }
 
 /* An error about a name gets its place in what the user wrote. */
-static int name_mistake(const struct aim *aim, size_t at)
+static int name_mistake(const struct resolving *one, size_t at)
 {
-	struct err inner = *aim->all->err;
+	struct err inner = *one->all->err;
 	int r;
 
-	aim->all->missing = is_missing(inner.code);
-	r = spec_mistake(aim->text, at, aim->all->err, "%s", inner.message);
+	one->all->missing = is_missing(inner.code);
+	r = err_set_in_spec(one->text, at, one->all->err, "%s", inner.message);
 
 	if (inner.remedy[0] != '\0')
-		(void)err_remedy(aim->all->err, "%s", inner.remedy);
+		(void)err_remedy(one->all->err, "%s", inner.remedy);
 	return r;
 }
 
 /* FILE!NAME says where a function is hooked; to the debug information it is NAME. */
-static const char *bare_name(const struct aim *aim)
+static const char *bare_name(const struct resolving *one)
 {
-	const char *mark = strchr(aim->spec.name, '!');
+	const char *mark = strchr(one->spec.name, '!');
 
-	return mark ? mark + 1 : aim->spec.name;
+	return mark ? mark + 1 : one->spec.name;
 }
 
 /* ---- fields -----------------------------------------------------------------------------------
  */
 
 /* "struct NAME.path": a type of its own; else the path in what the function gives. */
-static int find_field(struct aim *aim, int argument, struct type_field *ret)
+static int find_field(struct resolving *one, int argument, struct type_field *ret)
 {
-	const char *field = aim->spec.field;
+	const char *field = one->spec.field;
 	const char *dot = strncmp(field, "struct ", 7) == 0 ? strchr(field, '.') : NULL;
 	struct type_field whole = { 0 };
 
 	if (dot) {
 		AUTO(mem_freep) char *type = mem_strndup(field, (size_t)(dot - field));
 
-		return names_field(aim->all->names, type, dot + 1, ret, aim->all->err);
+		return names_field(one->all->names, type, dot + 1, ret, one->all->err);
 	}
-	if (aim->spec.kind == SPEC_STRUCT)
-		return names_field(aim->all->names, aim->spec.name, field, ret, aim->all->err);
-	if (aim->spec.kind == SPEC_RETURN || aim->spec.kind == SPEC_ARGUMENT)
-		return names_field_of_function(aim->all->names, bare_name(aim), argument, field,
-					       ret, aim->all->err);
+	if (one->spec.kind == SPEC_STRUCT)
+		return names_field(one->all->names, one->spec.name, field, ret, one->all->err);
+	if (one->spec.kind == SPEC_RETURN || one->spec.kind == SPEC_ARGUMENT)
+		return names_field_of_function(one->all->names, bare_name(one), argument, field,
+					       ret, one->all->err);
 	/* A function that allocates often returns what it allocated. */
-	if (aim->spec.kind == SPEC_ALLOC &&
-	    names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, "", &whole,
-				    aim->all->err) == 0) {
+	if (one->spec.kind == SPEC_ALLOC &&
+	    names_field_of_function(one->all->names, bare_name(one), TYPES_RETURN, "", &whole,
+				    one->all->err) == 0) {
 		type_field_deinit(&whole);
-		return names_field_of_function(aim->all->names, bare_name(aim), TYPES_RETURN, field,
-					       ret, aim->all->err);
+		return names_field_of_function(one->all->names, bare_name(one), TYPES_RETURN, field,
+					       ret, one->all->err);
 	}
-	(void)err_set(aim->all->err, -EINVAL, "of which type is '%s'?", field);
-	return err_remedy(aim->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
+	(void)err_set(one->all->err, -EINVAL, "of which type is '%s'?", field);
+	return err_remedy(one->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
 }
 
 /* The CPU watches bytes. */
-static void note_bits(const struct aim *aim, const struct type_field *field)
+static void note_bits(const struct resolving *one, const struct type_field *field)
 {
 	uint64_t bits = field->bit_size < 64 ? (UINT64_C(1) << field->bit_size) - 1 : UINT64_MAX;
 
 	if (field->bit_size == 0)
 		return;
-	SAY_TOO(&aim->all->report->notes, "note:bit-field", said_text(aim->text),
+	SAY_TOO(&one->all->report->notes, "note:bit-field", said_text(one->text),
 		said_number(field->bit_size), said_number(field->bit_offset),
 		said_number(bits << field->bit_offset));
 }
 
-static int aim_field(struct aim *aim, int argument)
+static int resolve_field(struct resolving *one, int argument)
 {
 	struct type_field field = { 0 };
 	int r;
 
-	if (!aim->spec.field)
+	if (!one->spec.field)
 		return 0;
-	r = names_open(aim->all);
+	r = names_open(one->all);
 	if (r < 0)
 		return r;
-	r = find_field(aim, argument, &field);
+	r = find_field(one, argument, &field);
 	if (r < 0)
-		return name_mistake(aim, aim->spec.field_at);
-	aim->watch.offset = (int64_t)field.offset;
-	aim->field_bytes = field.size;
-	note_bits(aim, &field);
+		return name_mistake(one, one->spec.field_at);
+	one->watch.offset = (int64_t)field.offset;
+	one->field_bytes = field.size;
+	note_bits(one, &field);
 	type_field_deinit(&field);
 	return 0;
 }
@@ -150,32 +150,33 @@ static int aim_field(struct aim *aim, int argument)
 /* ---- one function per kind --------------------------------------------------------------------
  */
 
-static int aim_key(struct aim *aim)
+static int resolve_key(struct resolving *one)
 {
-	aim->watch.kind = PLAN_WATCH_KEY;
-	aim->watch.policy = PLAN_WATCH_OLDEST;
-	aim->watch.key = (struct block_key){ .stack_hash = aim->spec.hash,
-					     .lane = aim->spec.lane,
-					     .ordinal = aim->spec.ordinal };
-	strbuf_addf(&aim->words, "block %016" PRIx64 "#%u", aim->spec.hash, aim->spec.ordinal);
+	one->watch.kind = PLAN_WATCH_KEY;
+	one->watch.policy = PLAN_WATCH_OLDEST;
+	one->watch.key = (struct block_key){ .stack_hash = one->spec.hash,
+					     .lane = one->spec.lane,
+					     .ordinal = one->spec.ordinal };
+	SAY(&one->what, "target:block",
+	    said_take(mem_printf("%016" PRIx64 "#%u", one->spec.hash, one->spec.ordinal)));
 	return 0;
 }
 
-static int aim_address(struct aim *aim)
+static int resolve_address(struct resolving *one)
 {
-	aim->watch.kind = PLAN_WATCH_ADDRESS;
-	aim->watch.address = aim->spec.address;
-	strbuf_addf(&aim->words, "address 0x%" PRIx64, aim->spec.address);
+	one->watch.kind = PLAN_WATCH_ADDRESS;
+	one->watch.address = one->spec.address;
+	SAY(&one->what, "target:address", said_number(one->spec.address));
 	return 0;
 }
 
 /* Then it is the field that is not there. */
-static bool is_global(const struct aim *aim)
+static bool is_global(const struct resolving *one)
 {
 	struct type_global global = { 0 };
 	struct ranges ranges = { 0 };
 	struct err ignored = { 0 };
-	bool found = aim->spec.field && names_global(aim->all->names, aim->spec.name, NULL, &global,
+	bool found = one->spec.field && names_global(one->all->names, one->spec.name, NULL, &global,
 						     &ranges, &ignored) == 0;
 
 	type_global_deinit(&global);
@@ -183,85 +184,82 @@ static bool is_global(const struct aim *aim)
 	return found;
 }
 
-static int aim_global(struct aim *aim)
+static int resolve_global(struct resolving *one)
 {
 	struct type_global global = { 0 };
-	int r = names_open(aim->all);
+	int r = names_open(one->all);
 
 	if (r < 0)
 		return r;
-	if (names_global(aim->all->names, aim->spec.name, aim->spec.field, &global, &aim->ranges,
-			 aim->all->err) < 0)
-		return name_mistake(aim, is_global(aim) ? aim->spec.field_at : aim->spec.name_at);
-	aim->watch.kind = PLAN_WATCH_GLOBAL;
-	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
-	aim->watch.offset += (int64_t)global.field.offset;
-	aim->field_bytes = global.field.size;
-	note_bits(aim, &global.field);
-	strbuf_addf(&aim->words, "the global %s", aim->spec.name);
+	if (names_global(one->all->names, one->spec.name, one->spec.field, &global, &one->ranges,
+			 one->all->err) < 0)
+		return name_mistake(one, is_global(one) ? one->spec.field_at : one->spec.name_at);
+	one->watch.kind = PLAN_WATCH_GLOBAL;
+	one->watch.place_count = (uint32_t)one->ranges.list.count;
+	one->watch.offset += (int64_t)global.field.offset;
+	one->field_bytes = global.field.size;
+	note_bits(one, &global.field);
+	SAY(&one->what, "target:global", said_text(one->spec.name));
 	type_global_deinit(&global);
 	return 0;
 }
 
-static int aim_alloc(struct aim *aim)
+static int resolve_alloc(struct resolving *one)
 {
-	int r = names_open(aim->all);
+	int r = names_open(one->all);
 
 	if (r < 0)
 		return r;
-	r = aim->spec.kind == SPEC_ALLOC
-		    ? names_function(aim->all->names, bare_name(aim), &aim->ranges, aim->all->err)
-		    : names_line(aim->all->names, aim->spec.name, aim->spec.line, &aim->ranges,
-				 aim->all->err);
+	r = one->spec.kind == SPEC_ALLOC
+		    ? names_function(one->all->names, bare_name(one), &one->ranges, one->all->err)
+		    : names_line(one->all->names, one->spec.name, one->spec.line, &one->ranges,
+				 one->all->err);
 	if (r < 0)
-		return name_mistake(aim, aim->spec.name_at);
-	aim->watch.kind = PLAN_WATCH_CONTEXT;
-	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
-	aim->watch.size_low = aim->watch.size_high = aim->spec.size;
-	strbuf_addf(&aim->words, "blocks allocated in %s", aim->spec.name);
-	if (aim->spec.kind == SPEC_ALLOC_LINE)
-		strbuf_addf(&aim->words, ":%u", aim->spec.line);
-	else
-		strbuf_adds(&aim->words, " or in what it calls");
-	if (aim->spec.size > 0)
-		strbuf_addf(&aim->words, ", of %" PRIu64 " bytes", aim->spec.size);
-	return aim_field(aim, 0);
+		return name_mistake(one, one->spec.name_at);
+	one->watch.kind = PLAN_WATCH_CONTEXT;
+	one->watch.place_count = (uint32_t)one->ranges.list.count;
+	one->watch.size_low = one->watch.size_high = one->spec.size;
+	SAY(&one->what, "target:allocated", said_text(one->spec.name),
+	    said_count(one->spec.kind == SPEC_ALLOC_LINE ? one->spec.line : 0),
+	    said_count(one->spec.size));
+	return resolve_field(one, 0);
 }
 
 /* What a function returns can be watched on pages if it allocates that itself, or what it calls
  * does: then it is placed there. */
-static int aim_placed(struct aim *aim)
+static int resolve_placed(struct resolving *one)
 {
 	int r;
 
-	if (!(aim->all->request->flags & AIM_PAGES))
+	if (!(one->all->request->flags & RESOLVE_PAGES))
 		return 0;
-	r = names_open(aim->all);
+	r = names_open(one->all);
 	if (r == 0 &&
-	    names_function(aim->all->names, bare_name(aim), &aim->ranges, aim->all->err) < 0)
-		r = name_mistake(aim, aim->spec.name_at);
-	aim->watch.place_count = (uint32_t)aim->ranges.list.count;
+	    names_function(one->all->names, bare_name(one), &one->ranges, one->all->err) < 0)
+		r = name_mistake(one, one->spec.name_at);
+	one->watch.place_count = (uint32_t)one->ranges.list.count;
 	return r;
 }
 
-static int aim_function(struct aim *aim)
+static int resolve_function(struct resolving *one)
 {
-	int argument = aim->spec.kind == SPEC_RETURN ? -1 : (int)aim->spec.argument;
-	int r = aim_placed(aim);
+	int argument = one->spec.kind == SPEC_RETURN ? -1 : (int)one->spec.argument;
+	int r = resolve_placed(one);
 
 	if (r == 0)
-		r = hooks_open(aim->all);
+		r = hooks_open(one->all);
 	if (r < 0)
 		return r;
-	aim->watch.kind = PLAN_WATCH_HOOK;
-	if (hook_plan_watch(aim->all->hooks, aim->spec.name, argument, aim->number, aim->all->items,
-			    aim->all->err) < 0)
-		return name_mistake(aim, aim->spec.name_at);
+	one->watch.kind = PLAN_WATCH_HOOK;
+	if (hook_plan_watch(one->all->hooks, one->spec.name, argument, one->number, one->all->items,
+			    one->all->err) < 0)
+		return name_mistake(one, one->spec.name_at);
 	if (argument < 0)
-		strbuf_addf(&aim->words, "what %s returns", aim->spec.name);
+		SAY(&one->what, "target:returned", said_text(one->spec.name));
 	else
-		strbuf_addf(&aim->words, "argument %d of %s", argument, aim->spec.name);
-	return aim_field(aim, argument < 0 ? TYPES_RETURN : argument);
+		SAY(&one->what, "target:argument", said_signed(argument),
+		    said_text(one->spec.name));
+	return resolve_field(one, argument < 0 ? TYPES_RETURN : argument);
 }
 
 /* Objects of nearly all classes come from this function, with their type already in them; or from
@@ -286,19 +284,19 @@ static const struct python_word {
 	{ SPEC_VALUES, 0x030d, 0, 0 },
 };
 
-static int aim_python_word(struct aim *aim, enum spec_python_word word)
+static int resolve_python_word(struct resolving *one, enum spec_python_word word)
 {
 	const struct python_word *found = NULL;
 	unsigned int version;
-	int r = names_open(aim->all);
+	int r = names_open(one->all);
 
 	if (r < 0)
 		return r;
-	version = names_python_version(aim->all->names);
+	version = names_python_version(one->all->names);
 	if (version == 0) {
-		aim->all->missing = true;
-		return spec_mistake(
-			aim->text, aim->spec.field_at, aim->all->err,
+		one->all->missing = true;
+		return err_set_in_spec(
+			one->text, one->spec.field_at, one->all->err,
 			"where it is goes by Python's version, and no Python that tells "
 			"its version (3.11 and later do) is among the files");
 	}
@@ -306,203 +304,201 @@ static int aim_python_word(struct aim *aim, enum spec_python_word word)
 		if (python_words[i].word == word && python_words[i].since <= version)
 			found = &python_words[i];
 	if (!found || found->bytes == 0)
-		return spec_mistake(
-			aim->text, aim->spec.field_at, aim->all->err,
+		return err_set_in_spec(
+			one->text, one->spec.field_at, one->all->err,
 			"objects of Python %u.%u have no such word: attributes stand in "
 			"the object itself, from its class's __basicsize__ on",
 			version >> 8, version & 0xff);
-	aim->watch.offset = found->offset;
-	aim->field_bytes = found->bytes;
+	one->watch.offset = found->offset;
+	one->field_bytes = found->bytes;
 	return 0;
 }
 
-static int aim_python_field(struct aim *aim)
+static int resolve_python_field(struct resolving *one)
 {
 	enum spec_python_word word =
-		aim->spec.field ? spec_python_word(aim->spec.field) : SPEC_PYTHON_WORDS;
+		one->spec.field ? spec_python_word(one->spec.field) : SPEC_PYTHON_WORDS;
 
-	return word < SPEC_PYTHON_WORDS ? aim_python_word(aim, word) : aim_field(aim, 0);
+	return word < SPEC_PYTHON_WORDS ? resolve_python_word(one, word) : resolve_field(one, 0);
 }
 
-static int aim_python(struct aim *aim)
+static int resolve_python(struct resolving *one)
 {
-	int r = hooks_open(aim->all);
+	int r = hooks_open(one->all);
 
 	if (r < 0)
 		return r;
-	if (strlen(aim->spec.name) >= sizeof(aim->watch.python_type))
-		return spec_mistake(aim->text, aim->spec.name_at, aim->all->err,
-				    "the name is too long");
-	aim->watch.kind = PLAN_WATCH_HOOK;
-	memcpy(aim->watch.python_type, aim->spec.name, strlen(aim->spec.name));
-	if (aim->all->request->flags & AIM_PAGES)
-		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
+	if (strlen(one->spec.name) >= sizeof(one->watch.python_type))
+		return err_set_in_spec(one->text, one->spec.name_at, one->all->err,
+				       "the name is too long");
+	one->watch.kind = PLAN_WATCH_HOOK;
+	memcpy(one->watch.python_type, one->spec.name, strlen(one->spec.name));
+	if (one->all->request->flags & RESOLVE_PAGES)
+		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR,
 			      &(struct hook_use){ .role = HOOK_PLACE_PYTHON,
-						  .number = aim->number,
+						  .number = one->number,
 						  .pointer = 0,
 						  .size = HOOK_NO_ARGUMENT,
 						  .count = HOOK_NO_ARGUMENT,
 						  .inner = PYTHON_ALLOCATOR_INNER,
 						  .caller_in = PYTHON_OBJECT,
 						  .caller_at = PYTHON_NEW_AT },
-			      aim->all->items, aim->all->err);
+			      one->all->items, one->all->err);
 	if (r == 0)
-		r = hook_plan(aim->all->hooks, PYTHON_ALLOCATOR,
+		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR,
 			      &(struct hook_use){ .role = HOOK_WATCH_RESULT,
-						  .number = aim->number,
+						  .number = one->number,
 						  .pointer = HOOK_NO_ARGUMENT,
 						  .size = HOOK_NO_ARGUMENT,
 						  .count = HOOK_NO_ARGUMENT,
 						  .inner = PYTHON_ALLOCATOR_INNER,
 						  .caller_in = PYTHON_OBJECT,
 						  .caller_at = PYTHON_NEW_AT },
-			      aim->all->items, aim->all->err);
-	aim->all->missing = r < 0 && is_missing(r);
+			      one->all->items, one->all->err);
+	one->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
-		return err_prefix(aim->all->err, "--on pytype: is for programs that run Python");
-	strbuf_addf(&aim->words, "instances of the Python class %s", aim->spec.name);
-	return aim_python_field(aim);
+		return err_prefix(one->all->err, "--on pytype: is for programs that run Python");
+	SAY(&one->what, "target:python", said_text(one->spec.name));
+	return resolve_python_field(one);
 }
 
-static int aim_struct(struct aim *aim)
+static int resolve_struct(struct resolving *one)
 {
 	struct type_field whole = { 0 };
-	int r = names_open(aim->all);
+	int r = names_open(one->all);
 
 	if (r < 0)
 		return r;
-	if (names_field(aim->all->names, aim->spec.name, "", &whole, aim->all->err) < 0)
-		return name_mistake(aim, aim->spec.name_at);
-	aim->watch.kind = PLAN_WATCH_CONTEXT;
-	aim->watch.size_low = aim->watch.size_high = whole.size;
-	strbuf_addf(&aim->words, "blocks of %" PRIu64 " bytes, as large as %.*s%s", whole.size,
-		    (int)aim->spec.name_at, aim->text, aim->spec.name);
+	if (names_field(one->all->names, one->spec.name, "", &whole, one->all->err) < 0)
+		return name_mistake(one, one->spec.name_at);
+	one->watch.kind = PLAN_WATCH_CONTEXT;
+	one->watch.size_low = one->watch.size_high = whole.size;
+	SAY(&one->what, "target:struct", said_number(whole.size),
+	    said_take(mem_printf("%.*s%s", (int)one->spec.name_at, one->text, one->spec.name)));
 	type_field_deinit(&whole);
-	return aim_field(aim, 0);
+	return resolve_field(one, 0);
 }
 
-static int (*const aim_by_kind[])(struct aim *aim) = {
-	[SPEC_GLOBAL] = aim_global,	[SPEC_ADDRESS] = aim_address,
-	[SPEC_ALLOC] = aim_alloc,	[SPEC_ALLOC_LINE] = aim_alloc,
-	[SPEC_KEY] = aim_key,		[SPEC_RETURN] = aim_function,
-	[SPEC_ARGUMENT] = aim_function, [SPEC_PYTHON_TYPE] = aim_python,
-	[SPEC_STRUCT] = aim_struct,
+static int (*const resolve_by_kind[])(struct resolving *one) = {
+	[SPEC_GLOBAL] = resolve_global,	    [SPEC_ADDRESS] = resolve_address,
+	[SPEC_ALLOC] = resolve_alloc,	    [SPEC_ALLOC_LINE] = resolve_alloc,
+	[SPEC_KEY] = resolve_key,	    [SPEC_RETURN] = resolve_function,
+	[SPEC_ARGUMENT] = resolve_function, [SPEC_PYTHON_TYPE] = resolve_python,
+	[SPEC_STRUCT] = resolve_struct,
 };
 
 /* ---- the rest -----------------------------------------------------------------------------------
  */
 
 /* As name_mistake(), of the other text. */
-static int when_mistake(const struct aim *aim, size_t at)
+static int when_mistake(const struct resolving *one, size_t at)
 {
-	struct err inner = *aim->all->err;
-	const char *text = aim->all->request->when;
+	struct err inner = *one->all->err;
+	const char *text = one->all->request->when;
 
-	aim->all->missing = is_missing(inner.code);
-	(void)err_set(aim->all->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", text, inner.message,
+	one->all->missing = is_missing(inner.code);
+	(void)err_set(one->all->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", text, inner.message,
 		      text, (int)at, "");
-	return inner.remedy[0] != '\0' ? err_remedy(aim->all->err, "%s", inner.remedy) : -EINVAL;
+	return inner.remedy[0] != '\0' ? err_remedy(one->all->err, "%s", inner.remedy) : -EINVAL;
 }
 
-static int aim_when(struct aim *aim)
+static int resolve_when(struct resolving *one)
 {
 	struct when when = { 0 };
-	int r = when_compile(aim->all->request->when, &when, aim->all->err);
+	int r = when_compile(one->all->request->when, &when, one->all->err);
 
 	for (size_t i = 0; r == 0 && i < when.names.count; i++) {
 		struct when_name *name = &when.names.items[i];
 		struct plan_step *step = &when.steps[name->step];
 
-		step->first = (uint16_t)aim->ranges.list.count;
-		r = names_open(aim->all);
-		if (r == 0 && !names_module(aim->all->names, name->name, &aim->ranges))
-			r = names_function(aim->all->names, name->name, &aim->ranges,
-					   aim->all->err);
+		step->first = (uint16_t)one->ranges.list.count;
+		r = names_open(one->all);
+		if (r == 0 && !names_module(one->all->names, name->name, &one->ranges))
+			r = names_function(one->all->names, name->name, &one->ranges,
+					   one->all->err);
 		if (r < 0)
-			r = when_mistake(aim, name->at);
-		step->count = (uint32_t)(aim->ranges.list.count - step->first);
+			r = when_mistake(one, name->at);
+		step->count = (uint32_t)(one->ranges.list.count - step->first);
 	}
-	memcpy(aim->watch.steps, when.steps, sizeof(when.steps));
-	aim->watch.step_count = (uint32_t)when.count;
+	memcpy(one->watch.steps, when.steps, sizeof(when.steps));
+	one->watch.step_count = (uint32_t)when.count;
 	when_deinit(&when);
 	return r;
 }
 
 /* Watched pages hold what is placed there when it is allocated, nothing that is somewhere already.
  */
-static int aim_pages_check(const struct aim *aim)
+static int resolve_pages_check(const struct resolving *one)
 {
-	static const char *const where[] = {
-		[SPEC_GLOBAL] = "a global lies where its module was loaded",
-		[SPEC_ADDRESS] = "an address is where it is",
-		[SPEC_ARGUMENT] = "an argument was allocated before the function is called",
-	};
-	const char *why = (size_t)aim->spec.kind < ARRAY_SIZE(where) ? where[aim->spec.kind] : NULL;
-
-	if (!(aim->all->request->flags & AIM_PAGES) || !why)
+	if (!(one->all->request->flags & RESOLVE_PAGES) ||
+	    (one->spec.kind != SPEC_GLOBAL && one->spec.kind != SPEC_ADDRESS &&
+	     one->spec.kind != SPEC_ARGUMENT))
 		return 0;
-	(void)spec_mistake(
-		aim->text, 0, aim->all->err,
+	(void)err_set_in_spec(
+		one->text, 0, one->all->err,
 		"--mode pages watches blocks that are placed on such pages when they are "
 		"allocated, and %s",
-		why);
+		one->spec.kind == SPEC_GLOBAL	 ? "a global lies where its module was loaded"
+		: one->spec.kind == SPEC_ADDRESS ? "an address is where it is"
+						 : "an argument was allocated before the function "
+						   "is called");
 	return err_remedy(
-		aim->all->err,
-		aim->spec.kind == SPEC_ARGUMENT
+		one->all->err,
+		one->spec.kind == SPEC_ARGUMENT
 			? "--mode hw for this one; or alloc:FUNC with the function that "
 			  "allocates such objects"
 			: "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
 			  "can be watched on pages");
 }
 
-static int aim_one(struct aim *aim)
+static int resolve_one(struct resolving *one)
 {
-	const struct aim_request *request = aim->all->request;
+	const struct resolve_request *request = one->all->request;
 	uint64_t bytes;
 	int r;
+	struct said what = { 0 };
 
-	aim->watch.offset = aim->spec.offset;
-	aim->watch.policy = request->policy;
-	aim->watch.flags = (request->flags & AIM_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
-			   (request->flags & AIM_STOP ? PLAN_WATCH_STOP : 0);
-	r = aim_by_kind[aim->spec.kind](aim);
+	one->watch.offset = one->spec.offset;
+	one->watch.policy = request->policy;
+	one->watch.flags = (request->flags & RESOLVE_AFTER_FREE ? PLAN_WATCH_AFTER_FREE : 0) |
+			   (request->flags & RESOLVE_STOP ? PLAN_WATCH_STOP : 0);
+	r = resolve_by_kind[one->spec.kind](one);
 	if (r < 0)
 		return r;
-	bytes = aim->spec.len > 0
-			? aim->spec.len
-			: (aim->field_bytes > 0 && !aim->spec.offset_given ? aim->field_bytes
+	bytes = one->spec.len > 0
+			? one->spec.len
+			: (one->field_bytes > 0 && !one->spec.offset_given ? one->field_bytes
 									   : WATCHED_DEFAULT);
-	aim->watch.bytes = bytes < PLAN_WATCH_BYTES_MAX ? (uint32_t)bytes : PLAN_WATCH_BYTES_MAX;
-	strbuf_addf(&aim->words, ", %u byte%s at %+" PRId64, aim->watch.bytes,
-		    aim->watch.bytes == 1 ? "" : "s", aim->watch.offset);
-	if (bytes > PLAN_WATCH_BYTES_MAX)
-		strbuf_addf(&aim->words, " (of %" PRIu64 ": %s)", bytes,
-			    request->flags & AIM_PAGES ? "more are not kept of a value"
-						       : "more do not fit the CPU's registers");
-	return request->when ? aim_when(aim) : 0;
+	one->watch.bytes = bytes < PLAN_WATCH_BYTES_MAX ? (uint32_t)bytes : PLAN_WATCH_BYTES_MAX;
+	said_move(&what, &one->what);
+	SAY(&one->what, "target", said_part(&what), said_number(one->watch.bytes),
+	    said_take(mem_printf("%+" PRId64, one->watch.offset)),
+	    said_count(bytes > PLAN_WATCH_BYTES_MAX ? bytes : 0),
+	    said_flag(request->flags & RESOLVE_PAGES));
+	return request->when ? resolve_when(one) : 0;
 }
 
-static void aim_write(struct aim *aim)
+static void resolve_write(struct resolving *one)
 {
-	size_t ranges = aim->ranges.list.count * sizeof(aim->ranges.list.items[0]);
+	size_t ranges = one->ranges.list.count * sizeof(one->ranges.list.items[0]);
 
-	aim->watch.item = (struct plan_item){ .type = PLAN_ITEM_WATCH,
-					      .bytes = (uint32_t)(sizeof(aim->watch) + ranges) };
-	aim->watch.range_count = (uint32_t)aim->ranges.list.count;
-	strbuf_add(aim->all->items, &aim->watch, sizeof(aim->watch));
+	one->watch.item = (struct plan_item){ .type = PLAN_ITEM_WATCH,
+					      .bytes = (uint32_t)(sizeof(one->watch) + ranges) };
+	one->watch.range_count = (uint32_t)one->ranges.list.count;
+	strbuf_add(one->all->items, &one->watch, sizeof(one->watch));
 	if (ranges > 0)
-		strbuf_add(aim->all->items, aim->ranges.list.items, ranges);
+		strbuf_add(one->all->items, one->ranges.list.items, ranges);
 }
 
-static int aim_parse(struct aim *aim)
+static int resolve_parse(struct resolving *one)
 {
-	int r = spec_parse(aim->text, &aim->spec, aim->all->err);
+	int r = spec_parse(one->text, &one->spec, one->all->err);
 
-	return r < 0 ? r : aim_pages_check(aim);
+	return r < 0 ? r : resolve_pages_check(one);
 }
 
 /* What can be told without any file, and whether that is all there is to know. */
-static int aim_check(const struct aim_request *request, bool *ret_names, struct err *err)
+static int resolve_check(const struct resolve_request *request, bool *ret_names, struct err *err)
 {
 	struct planning all = { .request = request, .err = err };
 	struct when when = { 0 };
@@ -511,50 +507,53 @@ static int aim_check(const struct aim_request *request, bool *ret_names, struct 
 	*ret_names = when.names.count > 0;
 	when_deinit(&when);
 	for (size_t i = 0; r == 0 && i < request->count; i++) {
-		AUTO(aim_deinit) struct aim aim = { .all = &all, .text = request->on[i] };
+		AUTO(resolve_deinit) struct resolving one = { .all = &all, .text = request->on[i] };
 
-		r = aim_parse(&aim);
-		*ret_names |= aim.spec.kind != SPEC_ADDRESS && aim.spec.kind != SPEC_KEY;
+		r = resolve_parse(&one);
+		*ret_names |= one.spec.kind != SPEC_ADDRESS && one.spec.kind != SPEC_KEY;
 	}
 	return r;
 }
 
-static int aim_all(struct planning *all)
+static int resolve_all(struct planning *all)
 {
-	const struct aim_request *request = all->request;
+	const struct resolve_request *request = all->request;
 
 	for (size_t i = 0; i < request->count; i++) {
-		AUTO(aim_deinit)
-		struct aim aim = { .all = all, .text = request->on[i], .number = (uint32_t)i };
-		int r = aim_parse(&aim);
+		AUTO(resolve_deinit)
+		struct resolving one = { .all = all,
+					 .text = request->on[i],
+					 .number = (uint32_t)i };
+		int r = resolve_parse(&one);
 
 		if (r == 0)
-			r = aim_one(&aim);
+			r = resolve_one(&one);
 		if (r < 0)
 			return r;
-		aim_write(&aim);
+		resolve_write(&one);
 		VEC_PUSH(&all->report->targets,
 			 ((struct watch_target){ .text = mem_strdup(request->on[i]),
-						 .described = strbuf_take(&aim.words),
-						 .global = aim.spec.kind == SPEC_GLOBAL
-								   ? mem_strdup(aim.spec.name)
+						 .global = one.spec.kind == SPEC_GLOBAL
+								   ? mem_strdup(one.spec.name)
 								   : NULL,
-						 .field = cstr_dup(aim.spec.field),
-						 .offset = aim.watch.offset }));
+						 .field = cstr_dup(one.spec.field),
+						 .offset = one.watch.offset }));
+		said_move(&all->report->targets.items[all->report->targets.count - 1].what,
+			  &one.what);
 	}
 	return 0;
 }
 
 /* All of it or, with an error, nothing; `ret_missing`: the error is a name that nobody knows. */
-static int aim_try(const struct aim_request *request, struct strbuf *items,
-		   struct watch_report *report, bool *ret_missing, struct err *err)
+static int resolve_try(const struct resolve_request *request, struct strbuf *items,
+		       struct watch_report *report, bool *ret_missing, struct err *err)
 {
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	AUTO(watch_report_deinit) struct watch_report told = { 0 };
 	struct planning all = {
 		.request = request, .items = &planned, .report = &told, .err = err
 	};
-	int r = aim_all(&all);
+	int r = resolve_all(&all);
 
 	if (r == 0 && all.hooks)
 		said_list_copy(&told.notes, hook_planner_notes(all.hooks));
@@ -574,34 +573,33 @@ static int aim_try(const struct aim_request *request, struct strbuf *items,
 
 static bool is_enough(void *ctx, const struct library_list *seen)
 {
-	struct aim_request request = *(const struct aim_request *)ctx;
+	struct resolve_request request = *(const struct resolve_request *)ctx;
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
 	AUTO(watch_report_deinit) struct watch_report report = { 0 };
 	struct err err = { 0 };
 	bool missing;
 
 	request.files.seen = seen;
-	return aim_try(&request, &items, &report, &missing, &err) == 0;
+	return resolve_try(&request, &items, &report, &missing, &err) == 0;
 }
 
 /* Once more, with what the command is seen to load. */
-static int aim_look(const struct aim_request *request, struct strbuf *items,
-		    struct watch_report *report, struct err *err)
+static int resolve_look(const struct resolve_request *request, struct strbuf *items,
+			struct watch_report *report, struct err *err)
 {
 	AUTO(library_list_deinit) struct library_list seen = { 0 };
-	struct aim_request again = *request;
+	struct resolve_request again = *request;
 	size_t programs = 0;
 	bool missing;
 	int r;
 
 	if (request->say)
-		request->say("the command is run once, to see which programs and libraries it "
-			     "loads");
+		request->say("note:run-once");
 	r = request->look(request->look_ctx, is_enough, &again, &seen, err);
 	if (r < 0)
 		return r;
 	again.files.seen = &seen;
-	r = aim_try(&again, items, report, &missing, err);
+	r = resolve_try(&again, items, report, &missing, err);
 	/* It may be in what could not be looked into: likelier than a slip of the pen. */
 	if (r < 0 && missing && library_list_unseen(&seen)) {
 		err->remedy[0] = '\0';
@@ -617,19 +615,19 @@ static int aim_look(const struct aim_request *request, struct strbuf *items,
 	return 0;
 }
 
-int aim_plan(const struct aim_request *request, struct strbuf *items, struct watch_report *report,
-	     struct err *err)
+int resolve_plan(const struct resolve_request *request, struct strbuf *items,
+		 struct watch_report *report, struct err *err)
 {
 	bool may_look = request->look && !request->files.seen, names, missing;
-	int r = aim_check(request, &names, err);
+	int r = resolve_check(request, &names, err);
 
 	if (r < 0)
 		return r;
 	if (names && may_look && libraries_launches(&request->files))
-		return aim_look(request, items, report, err);
-	r = aim_try(request, items, report, &missing, err);
+		return resolve_look(request, items, report, err);
+	r = resolve_try(request, items, report, &missing, err);
 	/* A mistyped name is answered without running anything, where there can be nothing else. */
 	if (r < 0 && missing && may_look && libraries_load_more(&request->files))
-		return aim_look(request, items, report, err);
+		return resolve_look(request, items, report, err);
 	return r;
 }

@@ -27,7 +27,7 @@ static const struct {
 	{ "arg", SPEC_ARGUMENT },
 };
 
-int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, ...)
+int err_set_in_spec(const char *text, size_t at, struct err *err, const char *fmt, ...)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	va_list args;
@@ -39,9 +39,9 @@ int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, 
 		       (int)at, "");
 }
 
-static int mistake(const struct parser *p, const char *what)
+static int err_set_here(const struct parser *p, const char *what)
 {
-	return spec_mistake(p->text, (size_t)(p->at - p->text), p->err, "%s", what);
+	return err_set_in_spec(p->text, (size_t)(p->at - p->text), p->err, "%s", what);
 }
 
 static bool number(struct parser *p, int base, uint64_t *ret)
@@ -66,10 +66,11 @@ static int unknown_kind(const struct parser *p)
 	const char *near = nearest_name(word, names, sizeof(names) / sizeof(names[0]));
 
 	if (near)
-		return spec_mistake(p->text, 0, p->err, "there is no '%s'; did you mean %s:…?",
-				    word, near);
-	return mistake(p, "it begins with global:, addr:, alloc:, key:, ret:, argN:, pytype: or "
-			  "'struct '");
+		return err_set_in_spec(p->text, 0, p->err, "there is no '%s'; did you mean %s:…?",
+				       word, near);
+	return err_set_here(p,
+			    "it begins with global:, addr:, alloc:, key:, ret:, argN:, pytype: or "
+			    "'struct '");
 }
 
 static int parse_kind(struct parser *p, struct spec *ret)
@@ -84,9 +85,9 @@ static int parse_kind(struct parser *p, struct spec *ret)
 		if (ret->kind != SPEC_ARGUMENT)
 			return 0;
 		if (!isdigit((unsigned char)*p->at) || !number(p, 10, &n) || n > 5)
-			return mistake(p, "the argument's number, 0 to 5, is missing");
+			return err_set_here(p, "the argument's number, 0 to 5, is missing");
 		if (*p->at != ':')
-			return mistake(p, "':' and the function's name are missing");
+			return err_set_here(p, "':' and the function's name are missing");
 		p->at++;
 		ret->argument = (unsigned int)n;
 		return 0;
@@ -144,7 +145,7 @@ static int parse_python(struct parser *p, struct spec *ret)
 	       (unsigned char)*end >= 0x80)
 		end++;
 	if (end == p->at || isdigit((unsigned char)*p->at) || *p->at == '.')
-		return mistake(p, "the name of a class is missing");
+		return err_set_here(p, "the name of a class is missing");
 	ret->name_at = (size_t)(p->at - p->text);
 	ret->name = mem_strndup(p->at, (size_t)(end - p->at));
 	p->at = end;
@@ -155,7 +156,7 @@ static int parse_python(struct parser *p, struct spec *ret)
 		return 0;
 	}
 	if (dot && dot[1] == '\0')
-		return mistake(p, "a field's name is missing");
+		return err_set_here(p, "a field's name is missing");
 	if (dot && spec_python_word(dot + 1) < SPEC_PYTHON_WORDS) {
 		p->at -= strlen(dot);
 		ret->name[dot - ret->name] = '\0';
@@ -189,7 +190,7 @@ static int parse_line(struct parser *p, const char *colon, struct spec *ret)
 	ret->name = mem_strndup(p->at, (size_t)(colon - p->at));
 	p->at = colon + 1;
 	if (!number(p, 10, &line) || line == 0 || line > 100000000)
-		return mistake(p, "a line number is missing");
+		return err_set_here(p, "a line number is missing");
 	ret->line = (unsigned int)line;
 	return 0;
 }
@@ -205,7 +206,7 @@ static int parse_name(struct parser *p, struct spec *ret)
 		return parse_python(p, ret);
 	len = name_length(p->at, false);
 	if (len == 0)
-		return mistake(p, "a name is missing");
+		return err_set_here(p, "a name is missing");
 	ret->name_at = (size_t)(p->at - p->text);
 	ret->name = mem_strndup(p->at, len);
 	p->at += len;
@@ -217,20 +218,20 @@ static int parse_key(struct parser *p, struct spec *ret)
 	uint64_t n;
 
 	if (!number(p, 16, &ret->hash) || ret->hash == 0)
-		return mistake(p,
-			       "a context (16 hexadecimal digits, from 'redhand show') is missing");
+		return err_set_here(
+			p, "a context (16 hexadecimal digits, from 'redhand show') is missing");
 	if (*p->at == '@') {
 		p->at++;
 		if (!number(p, 10, &n) || n > UINT32_MAX)
-			return mistake(p, "a thread's number is missing");
+			return err_set_here(p, "a thread's number is missing");
 		ret->lane = (uint32_t)n;
 		ret->lane_given = true;
 	}
 	if (*p->at != '#')
-		return mistake(p, "'#' and the block's number in its context are missing");
+		return err_set_here(p, "'#' and the block's number in its context are missing");
 	p->at++;
 	if (!number(p, 10, &n) || n > UINT32_MAX)
-		return mistake(p, "the block's number in its context is missing");
+		return err_set_here(p, "the block's number in its context is missing");
 	ret->ordinal = (uint32_t)n;
 	return 0;
 }
@@ -242,7 +243,7 @@ static int parse_body(struct parser *p, struct spec *ret)
 	if (ret->kind != SPEC_ADDRESS)
 		return parse_name(p, ret);
 	if (!number(p, 0, &ret->address) || ret->address == 0)
-		return mistake(p, "an address like 0x7ffff7a01234 is missing");
+		return err_set_here(p, "an address like 0x7ffff7a01234 is missing");
 	return 0;
 }
 
@@ -251,12 +252,12 @@ static int parse_attributes(struct parser *p, struct spec *ret)
 	while (*p->at == ',') {
 		p->at++;
 		if (strncmp(p->at, "size=", 5) != 0)
-			return mistake(p, "only ',size=N' can stand here");
+			return err_set_here(p, "only ',size=N' can stand here");
 		if (ret->kind != SPEC_ALLOC && ret->kind != SPEC_ALLOC_LINE)
-			return mistake(p, "a size is for alloc: only");
+			return err_set_here(p, "a size is for alloc: only");
 		p->at += 5;
 		if (!number(p, 0, &ret->size) || ret->size == 0)
-			return mistake(p, "the blocks' size in bytes is missing");
+			return err_set_here(p, "the blocks' size in bytes is missing");
 	}
 	return 0;
 }
@@ -277,7 +278,7 @@ static int parse_part(struct parser *p, struct spec *ret)
 		p->at++;
 		ret->field_at = (size_t)(p->at - p->text);
 		if (*p->at == '\0')
-			return mistake(p, "a field's name is missing");
+			return err_set_here(p, "a field's name is missing");
 		ret->field = mem_strdup(p->at);
 		p->at += strlen(p->at);
 		return 0;
@@ -287,14 +288,14 @@ static int parse_part(struct parser *p, struct spec *ret)
 		return 0;
 	p->at++;
 	if (!number(p, 0, &n) || n > INT32_MAX)
-		return mistake(p, "an offset in bytes (24, 0x18) is missing");
+		return err_set_here(p, "an offset in bytes (24, 0x18) is missing");
 	ret->offset_given = true;
 	ret->offset = before ? -(int64_t)n : (int64_t)n;
 	if (*p->at != ':')
 		return 0;
 	p->at++;
 	if (!number(p, 0, &ret->len) || ret->len == 0 || ret->len > 32)
-		return mistake(p, "a length of 1 to 32 bytes is missing");
+		return err_set_here(p, "a length of 1 to 32 bytes is missing");
 	return 0;
 }
 
@@ -310,11 +311,11 @@ int spec_parse(const char *text, struct spec *ret, struct err *err)
 	if (r == 0)
 		r = parse_part(&p, ret);
 	if (r == 0 && *p.at != '\0')
-		r = mistake(&p,
-			    "this does not belong here; +OFFSET[:LEN] or .field may stand at the "
+		r = err_set_here(
+			&p, "this does not belong here; +OFFSET[:LEN] or .field may stand at the "
 			    "end");
 	if (r == 0 && ret->kind == SPEC_STRUCT && !ret->field)
-		r = mistake(&p, "'.' and a field's name are missing");
+		r = err_set_here(&p, "'.' and a field's name are missing");
 	if (r < 0)
 		spec_deinit(ret);
 	return r;

@@ -63,5 +63,5 @@ int spec_parse(const char *text, struct spec *ret, struct err *err);
 void spec_deinit(struct spec *spec);
 
 /* For later trouble with a part of it: the same kind of message. */
-int spec_mistake(const char *text, size_t at, struct err *err, const char *fmt, ...)
+int err_set_in_spec(const char *text, size_t at, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -2,10 +2,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/command.h"
+#include "base/strbuf.h"
 
 #define NESTING_MAX 24
 
@@ -19,13 +21,20 @@ struct compiler {
 
 static void expression(struct compiler *c, int level);
 
-static void mistake(struct compiler *c, const char *at, const char *what)
+__attribute__((format(printf, 3, 4))) static void err_set_here(struct compiler *c, const char *at,
+							       const char *fmt, ...)
 {
+	AUTO(strbuf_deinit) struct strbuf what = { 0 };
+	va_list args;
+
 	if (c->broken)
 		return;
 	c->broken = true;
-	(void)err_set(c->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", c->text, what, c->text,
-		      (int)(at - c->text), "");
+	va_start(args, fmt);
+	strbuf_vaddf(&what, fmt, args);
+	va_end(args);
+	(void)err_set(c->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", c->text, strbuf_str(&what),
+		      c->text, (int)(at - c->text), "");
 }
 
 static void skip_blanks(struct compiler *c)
@@ -50,7 +59,7 @@ static struct plan_step *emit(struct compiler *c, enum plan_step_op op, uint64_t
 	static struct plan_step nowhere;
 
 	if (c->out->count == PLAN_STEPS_MAX) {
-		mistake(c, c->at, "it is too long");
+		err_set_here(c, c->at, "it is too long");
 		return &nowhere;
 	}
 	c->out->steps[c->out->count] = (struct plan_step){ .op = (uint8_t)op, .value = value };
@@ -66,18 +75,18 @@ static uint64_t bit_argument(struct compiler *c)
 	unsigned long long bit;
 
 	if (!take(c, "(")) {
-		mistake(c, c->at, "'(' and a bit's number are missing");
+		err_set_here(c, c->at, "'(' and a bit's number are missing");
 		return 0;
 	}
 	skip_blanks(c);
 	bit = strtoull(c->at, &end, 0);
 	if (end == c->at || bit > 63) {
-		mistake(c, c->at, "a bit's number, 0 to 63, is missing");
+		err_set_here(c, c->at, "a bit's number, 0 to 63, is missing");
 		return 0;
 	}
 	c->at = end;
 	if (!take(c, ")"))
-		mistake(c, c->at, "')' is missing");
+		err_set_here(c, c->at, "')' is missing");
 	return 1ull << bit;
 }
 
@@ -103,7 +112,7 @@ static void writer(struct compiler *c)
 	const char *end;
 
 	if (!differs && !take(c, "==")) {
-		mistake(c, c->at, "'writer' is compared with a name: writer == NAME");
+		err_set_here(c, c->at, "'writer' is compared with a name: writer == NAME");
 		return;
 	}
 	skip_blanks(c);
@@ -111,7 +120,7 @@ static void writer(struct compiler *c)
 	if (*c->at == '"' || *c->at == '\'') {
 		end = strchr(c->at + 1, *c->at);
 		if (!end) {
-			mistake(c, c->at, "the quote is not closed");
+			err_set_here(c, c->at, "the quote is not closed");
 			return;
 		}
 		name.name = mem_strndup(c->at + 1, (size_t)(end - c->at - 1));
@@ -121,7 +130,7 @@ static void writer(struct compiler *c)
 		     isalnum((unsigned char)*end) || (*end && strchr("_.:~/-+", *end));)
 			end++;
 		if (end == c->at) {
-			mistake(c, c->at, "a function's or a module's name is missing");
+			err_set_here(c, c->at, "a function's or a module's name is missing");
 			return;
 		}
 		name.name = mem_strndup(c->at, (size_t)(end - c->at));
@@ -183,7 +192,6 @@ static void word(struct compiler *c)
 	const char *names[sizeof(words) / sizeof(words[0])], *near;
 	const char *from = c->at;
 	AUTO(mem_freep) char *text = NULL;
-	AUTO(mem_freep) char *said = NULL;
 
 	while (isalnum((unsigned char)*c->at) || *c->at == '_')
 		c->at++;
@@ -196,11 +204,13 @@ static void word(struct compiler *c)
 		}
 	}
 	near = nearest_name(text, names, sizeof(names) / sizeof(names[0]));
-	said = near ? mem_printf("there is no '%s'; did you mean '%s'?", text, near)
-		    : mem_printf("there is no '%s': old, new, size, tid, age, writer, changes, "
-				 "clears(BIT), sets(BIT)",
-				 text);
-	mistake(c, from, said);
+	if (near)
+		err_set_here(c, from, "there is no '%s'; did you mean '%s'?", text, near);
+	else
+		err_set_here(c, from,
+			     "there is no '%s': old, new, size, tid, age, writer, changes, "
+			     "clears(BIT), sets(BIT)",
+			     text);
 }
 
 /* ---- operators --------------------------------------------------------------------------------
@@ -239,7 +249,7 @@ static void unary(struct compiler *c)
 	uint64_t value;
 
 	if (c->nesting == NESTING_MAX) {
-		mistake(c, c->at, "it is nested too deeply");
+		err_set_here(c, c->at, "it is nested too deeply");
 		return;
 	}
 	c->nesting++;
@@ -254,18 +264,18 @@ static void unary(struct compiler *c)
 	} else if (take(c, "(")) {
 		expression(c, 0);
 		if (!take(c, ")"))
-			mistake(c, c->at, "')' is missing");
+			err_set_here(c, c->at, "')' is missing");
 	} else if (isdigit((unsigned char)*c->at)) {
 		errno = 0;
 		value = strtoull(c->at, &end, 0);
 		if (errno != 0 || isalnum((unsigned char)*end))
-			mistake(c, c->at, "this is no number");
+			err_set_here(c, c->at, "this is no number");
 		c->at = end;
 		(void)emit(c, PLAN_STEP_PUSH, value);
 	} else if (isalpha((unsigned char)*c->at)) {
 		word(c);
 	} else {
-		mistake(c, c->at, "a value is missing");
+		err_set_here(c, c->at, "a value is missing");
 	}
 	c->nesting--;
 }
@@ -301,7 +311,7 @@ int when_compile(const char *text, struct when *ret, struct err *err)
 	expression(&c, 0);
 	skip_blanks(&c);
 	if (!c.broken && *c.at != '\0')
-		mistake(&c, c.at, "this does not belong here");
+		err_set_here(&c, c.at, "this does not belong here");
 	return c.broken ? -EINVAL : 0;
 }
 

@@ -262,6 +262,11 @@ void fleet_end(struct fleet *f)
 	f->errand.settings = NULL;
 }
 
+bool fleet_has_result(const struct fleet *f)
+{
+	return f->errand.taken < f->errand.results.count;
+}
+
 bool fleet_takes(const struct fleet *f, unsigned int slot)
 {
 	const struct member *m = f->errand.by_slot[slot];

@@ -44,6 +44,8 @@ void fleet_end(struct fleet *fleet);
 
 /* Is there a worker for one more trial of this slot? */
 bool fleet_takes(const struct fleet *fleet, unsigned int slot);
+/* Has a result come that nobody has taken yet? */
+bool fleet_has_result(const struct fleet *fleet);
 unsigned int fleet_depth(const struct fleet *fleet, unsigned int slot);
 unsigned int fleet_busy(const struct fleet *fleet);
 int fleet_start(struct fleet *fleet, const struct trial_job *job, struct err *err);

@@ -260,6 +260,8 @@ static int take_frame(struct worker *w, const struct link_frame *frame, struct e
 	case FRAME_DATA:
 		return take_shipped(w, frame, err);
 	case FRAME_SETTINGS:
+		/* All that is shipped has come; nobody can run a file that is open for writing. */
+		parcel_deinit(&w->parcel);
 		w->agent_sent = is_there(w, "agent");
 		w->shipped = is_there(w, "ship");
 		return take_orders(w, frame, err);

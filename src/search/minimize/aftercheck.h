@@ -6,7 +6,7 @@
 #ifndef REDHAND_ENGINE_REDUCE_AFTERCHECK_H
 #define REDHAND_ENGINE_REDUCE_AFTERCHECK_H
 
-#include "search/minimize/minimiser.h"
+#include "search/minimize/outcomes.h"
 #include "search/minimize/testset.h"
 
 struct aftercheck {

@@ -34,14 +34,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "search/minimize/outcomes.h"
+
 struct minimiser;
 
 #define MINIMISER_NO_VICTIM SIZE_MAX
-
-enum minimiser_flags {
-	MINIMISER_CHECK_OTHERS = 1 << 0, /* at the end: do other tests do as well? */
-	MINIMISER_CHECK_ORDER = 1 << 1,	 /* at the end: does the order matter? */
-};
 
 struct minimiser_options {
 	size_t n_tests;	   /* length of the full list; tests are 0 .. n_tests-1 in order */
@@ -108,13 +105,6 @@ enum minimiser_verdict {
 	MINIMISER_COUNT_MATTERS, /* no small set: the number of tests matters, not which */
 };
 
-enum minimiser_others {
-	MINIMISER_OTHERS_UNKNOWN, /* not checked (yet) */
-	MINIMISER_OTHERS_NONE,	  /* without any one of them even the full list passes */
-	MINIMISER_OTHERS_SOME,	  /* others can stand in for some or all: another trigger */
-	MINIMISER_OTHERS_ANY,	  /* and for every single one: the number matters, not which */
-};
-
 struct minimiser_state {
 	enum minimiser_verdict verdict;
 	enum minimiser_purpose phase;
@@ -134,10 +124,6 @@ void minimiser_state(const struct minimiser *m, struct minimiser_state *ret);
 double minimiser_needed(const struct minimiser *m, size_t test);
 
 bool minimiser_done(const struct minimiser *m);
-
-struct minimiser_count {
-	uint32_t runs, failed;
-};
 
 struct minimiser_without {
 	uint32_t test;

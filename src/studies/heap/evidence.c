@@ -116,7 +116,7 @@ static void note_of(const struct heap_finding *f, bool failing, bool failed, str
 	const char *test =
 		f->when.tests.count == 1 && !f->when.more_tests ? f->when.tests.items[0] : NULL;
 
-	const char *line = strcmp(f->when.check, "output") == 0 ? f->when.before : NULL;
+	const char *line = cstr_known_same(f->when.check, "output") ? f->when.before : NULL;
 
 	if (test || line || (failing && !failed))
 		SAY(ret, "noted:heap", said_text(test), said_flag(failing && !failed),
@@ -209,12 +209,14 @@ static const struct heap_holder *used_holder(const struct heap_dangling *danglin
 	return lasting_count == 0 && stacks == 1 ? stack : NULL;
 }
 
-static struct block_life *target_of(const struct heap_dangling *dangling)
+static struct block_life *target_of(const struct heap_dangling *dangling,
+				    const struct heap_holder *holder)
 {
 	struct block_life *life = mem_alloc(sizeof(*life));
 
 	*life = (struct block_life){ .key = cstr_dup(dangling->context),
 				     .size = dangling->size,
+				     .value = (uint64_t)holder->target_offset,
 				     .state = BLOCK_FREED };
 	stack_copy(&life->allocated, &dangling->allocated);
 	stack_copy(&life->freed, &dangling->freed);
@@ -259,7 +261,7 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 		struct evidence e = evidence_new(EVIDENCE_HOLDER, *trial, true);
 
 		tell_home(holder, e.holder);
-		e.holder->target = target_of(dangling);
+		e.holder->target = target_of(dangling, holder);
 		e.holder->used = true;
 		e.holder->exact = holder->target_offset == 0;
 		e.holder->on_stack_too = contested && e.holder->home.kind != HOME_STACK;

@@ -374,7 +374,7 @@ static void take_maps(struct remains *remains)
 
 		if (item.head.type != LOG_CRASH)
 			continue;
-		text = event_log_blob(remains->log, &item, LOG_BLOB_MAPS, 0, NULL, &len);
+		text = blob_read(&remains->log->reader, &item, LOG_BLOB_MAPS, 0, NULL, &len);
 		if (!text)
 			continue;
 		mappings_deinit(&remains->maps);

@@ -297,10 +297,18 @@ void target_take_members(struct target *t, const struct target *from)
 		add_member(t, member);
 }
 
+/* A test that only says that it failed is none of a crash's ways, unless that was seen of it: it
+ * may need what another test of the list sets up. */
+static bool is_way_of(const struct signature *member, const struct signature *signature)
+{
+	return signatures_akin(member, signature) &&
+	       (signature->kind != FAILURE_TEST || member->kind == FAILURE_TEST);
+}
+
 static bool is_member(const struct target *t, const struct signature *signature)
 {
 	VEC_FOREACH (&t->members, member)
-		if (strcmp(member->id, signature->id) == 0 || signatures_akin(member, signature))
+		if (strcmp(member->id, signature->id) == 0 || is_way_of(member, signature))
 			return true;
 	return false;
 }

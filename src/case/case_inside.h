@@ -35,7 +35,11 @@ struct case_store {
 	int trials_fd; /* -1 when there is no trials/ (readers only) */
 	struct db db;
 	struct query statements[STATEMENTS];
+	unsigned int batch; /* trials of the open transaction; 0: none is open */
 };
+
+/* Begins a transaction, after the trials that wait for theirs. */
+int store_begin(struct case_store *cs, struct err *err);
 
 /* The prepared statement, made on first use. NULL with err set on failure. */
 struct query *store_statement(struct case_store *cs, enum statement which, struct err *err);

@@ -1,4 +1,6 @@
-/* `hunt`: an inquiry that begins at the first question. */
+/*
+ * Where an inquiry begins: `hunt` at the first question, `chase` at "who did it?".
+ */
 #include "hunt/inquiry.h"
 
 static void begin(struct inquiry *inq)
@@ -52,4 +54,25 @@ int hunt_run(struct case_store *cs, const struct hunt_request *request, struct h
 	ret->seconds = series_now_s() - inq.spending.since_s;
 	end(&inq);
 	return r;
+}
+
+int chase_run(struct case_store *cs, const struct chase_request *request, struct chase_result *ret,
+	      struct err *err)
+{
+	struct bench bench;
+	struct inquiry inq = {
+		.cs = cs, .err = err, .asking = questions[QUESTION_WHO].name, .bench = &bench
+	};
+	int r = bench_open(&bench, cs, request, ret, err);
+
+	if (r == 0)
+		r = strategist_ask(&inq, QUESTION_WHO);
+	bench_close(&bench);
+	return r;
+}
+
+void chase_result_deinit(struct chase_result *result)
+{
+	evidence_list_deinit(&result->evidence);
+	said_deinit(&result->outcome);
 }

@@ -123,7 +123,7 @@ APART long ring_sum(const struct ring *r)
 {
 	volatile char pad[64];
 
-	pad[0] = 1; /* guilty */
+	pad[0] = 1;					      /* guilty */
 	return r ? r->value + ring_sum(r->next) + pad[0] : 0; /* guilty */
 }
 

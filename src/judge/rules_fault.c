@@ -54,7 +54,7 @@ static bool fits_class(const struct rule *rule, const struct facts *facts, const
 	if (e->crash->hidden || class_of(e->crash) != rule->class)
 		return false;
 	/* A small number in the pointer's place is a wrong value, and no NULL pointer. */
-	if (rule->class == VERDICT_NULL_POINTER && value && value->source == POINTER_LOADED)
+	if (rule->class == VERDICT_NULL_POINTER && value)
 		return value->value == 0;
 	if (rule->class == VERDICT_DIVISION_BY_ZERO)
 		return !value || (value->divisor && value->value == 0);

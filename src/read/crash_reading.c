@@ -209,21 +209,24 @@ static void tell_value(const struct crash_reading *crashed, struct evidence_list
 	const struct backtrack *backtrack = &crashed->backtrack;
 	bool loaded = crashed->has_backtrack && backtrack->steps.count > 0;
 	const struct backtrack_step *step = loaded ? &backtrack->steps.items[0] : NULL;
+	/* A small number in the pointer's place; an address that was computed has parts. */
+	bool number = !backtrack->divides && backtrack->pointer != 0 &&
+		      backtrack->source != POINTER_OTHER && !backtrack->by_index;
+	/* What was found standing somewhere, or may have come another way, is not said. */
+	bool unsure = loaded ? step->by_value || step->doubtful
+			     : backtrack->source == POINTER_UNKNOWN && !backtrack->divides;
 	struct evidence e;
 
-	if (!backtrack->divides && backtrack->pointer != 0)
-		return;
-	/* What was found standing somewhere, or may have come another way, is not said. */
-	if (loaded ? step->by_value || step->doubtful
-		   : backtrack->source == POINTER_UNKNOWN && !backtrack->divides)
+	if (!number && (unsure || (!backtrack->divides && backtrack->pointer != 0)))
 		return;
 	e = evidence_new(EVIDENCE_FAULT_VALUE, crashed->trial, true);
 	e.fault_value->divisor = backtrack->divides;
 	e.fault_value->value = backtrack->pointer;
-	e.fault_value->source = loaded ? POINTER_LOADED : backtrack->source;
-	if (loaded)
+	if (!unsure)
+		e.fault_value->source = loaded ? POINTER_LOADED : backtrack->source;
+	if (loaded && !unsure)
 		home_copy(&e.fault_value->home, &step->home);
-	else if (backtrack->returned_by)
+	else if (backtrack->returned_by && !unsure)
 		e.fault_value->returned_by = mem_strdup(backtrack->returned_by);
 	VEC_PUSH(&ret->list, e);
 }

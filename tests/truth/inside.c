@@ -399,9 +399,10 @@ static int pool_stale(void)
 
 APART void job_fill(struct job *jobs, int count)
 {
-	for (int i = 0; i < count; i++)
-		((volatile struct job *)jobs)[i].name =
-			(const char *)(uintptr_t)(i + 1); /* guilty */
+	volatile struct job *to = jobs;
+
+	for (uintptr_t i = 0; i < (uintptr_t)count; i++)
+		to[i].name = (const char *)(i + 1); /* guilty */
 }
 
 /* One piece of the pool too far. */

@@ -239,24 +239,30 @@ static void forget_freed(struct crash *crash)
 			block->telling = false;
 }
 
+/* What the crash itself says. */
+static void tell_crash(const struct crash_reading *crashed, const struct crash *crash,
+		       struct evidence_list *ret)
+{
+	struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
+
+	crash_copy(e.crash, crash);
+	if (crashed->backtrack.crooked)
+		forget_freed(e.crash);
+	VEC_PUSH(&ret->list, e);
+	if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
+		tell_mapping(crashed, crash, ret);
+	if (crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
+	    crash_is_null_call(crash))
+		tell_value(crashed, ret);
+}
+
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret)
 {
 	int freed = crash_reading_freed_step(crashed);
 
-	if (crash) {
-		struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
-
-		crash_copy(e.crash, crash);
-		if (crashed->backtrack.crooked)
-			forget_freed(e.crash);
-		VEC_PUSH(&ret->list, e);
-		if (crash->fault == FAULT_MAPPING_SHRANK && crash->file)
-			tell_mapping(crashed, crash, ret);
-		if (crash->fault == FAULT_NULL || crash->fault == FAULT_ARITHMETIC ||
-		    crash_is_null_call(crash))
-			tell_value(crashed, ret);
-	}
+	if (crash)
+		tell_crash(crashed, crash, ret);
 	if (crashed->backtrack.crooked)
 		freed = -1;
 	else if (freed < 0 && crashed->has_record && !(crash && crash->fault == FAULT_EXECUTE) &&

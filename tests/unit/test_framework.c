@@ -258,9 +258,11 @@ static void pytest_keeps_options_and_replaces_paths(void **state)
 			     (char *)"-v"),
 		       NULL);
 	assert_ptr_equal(f.ops, &framework_pytest);
-	assert_true(f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"-n", (char *)"2", NULL }));
+	assert_true(
+		f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"-n", (char *)"2", NULL }));
 	assert_true(f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"-n4", NULL }));
-	assert_false(f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"-n", (char *)"0", NULL }));
+	assert_false(
+		f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"-n", (char *)"0", NULL }));
 	assert_false(f.ops->shares_out((char *[]){ (char *)"pytest", (char *)"tests", NULL }));
 	is_argv(&f.items, IS("b.py::t[a b]", "a.py::C::\303\244", "b.py::u"));
 	build(&f, LIST(2, 1, 0), 3, &job);

@@ -16,18 +16,18 @@
 
 struct counting {
 	struct inquiry *inq;
-	const struct attempt *attempt;
+	const struct arms_request *asked;
 };
 
-static void identify(const struct attempt *attempt, const char *settings, struct strbuf *sb)
+static void identify(const struct arms_request *asked, const char *settings, struct strbuf *sb)
 {
 	strbuf_adds(sb, settings);
 	/* Of another program than the settings', its words are what the arms run. */
-	if (attempt->list)
-		strbuf_addf(sb, "list %s\n", attempt->list);
-	for (unsigned int i = 0; i < attempt->count; i++)
-		strbuf_addf(sb, "arm %zu:%s\n", strlen(attempt->arms[i]), attempt->arms[i]);
-	strbuf_addf(sb, "trials %llu\n", (unsigned long long)attempt->trials);
+	if (asked->list)
+		strbuf_addf(sb, "list %s\n", asked->list);
+	for (unsigned int i = 0; i < asked->count; i++)
+		strbuf_addf(sb, "arm %zu:%s\n", strlen(asked->arms[i]), asked->arms[i]);
+	strbuf_addf(sb, "trials %llu\n", (unsigned long long)asked->trials);
 }
 
 /* One failure of a trial. */
@@ -64,7 +64,7 @@ static bool shows(const struct counting *counting, const struct tally *tally,
 		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
 		struct shown shown = look_at(counting->inq, id);
 
-		found |= counting->attempt->target ? shown.target : shown.crash;
+		found |= counting->asked->target ? shown.target : shown.crash;
 		if (shown.stranger)
 			(void)snprintf(stranger, SIGNATURE_ID_LEN + 1, "%s", id);
 		signatures += len + (signatures[len] == ' ');
@@ -72,7 +72,8 @@ static bool shows(const struct counting *counting, const struct tally *tally,
 	return found;
 }
 
-static void count(const struct counting *counting, const struct tally *tally, struct attempted *ret)
+static void count(const struct counting *counting, const struct tally *tally,
+		  struct arms_outcome *ret)
 {
 	uint64_t trials[ARMS_MAX] = { 0 }, failed[ARMS_MAX] = { 0 }, strange[ARMS_MAX] = { 0 };
 
@@ -101,14 +102,13 @@ static void count(const struct counting *counting, const struct tally *tally, st
 static bool enough(void *ctx, const struct tally *tally)
 {
 	const struct counting *counting = ctx;
-	struct attempted so_far = { 0 };
+	struct arms_outcome so_far = { 0 };
 
 	count(counting, tally, &so_far);
-	return so_far.arms[counting->attempt->until_arm].failed >=
-	       counting->attempt->until_failures;
+	return so_far.arms[counting->asked->until_arm].failed >= counting->asked->until_failures;
 }
 
-static int run(struct inquiry *inq, struct compare_request *compare, struct attempted *ret)
+static int run(struct inquiry *inq, struct compare_request *compare, struct arms_outcome *ret)
 {
 	AUTO(compare_result_deinit) struct compare_result result = { 0 };
 	AUTO(tally_deinit) struct tally tally = { 0 };
@@ -131,42 +131,42 @@ static int run(struct inquiry *inq, struct compare_request *compare, struct atte
 	return 0;
 }
 
-int hunt_attempt(struct inquiry *inq, const struct attempt *attempt, struct attempted *ret)
+int hunt_compare(struct inquiry *inq, const struct arms_request *asked, struct arms_outcome *ret)
 {
 	const struct hunt_request *request = inq->request;
 	AUTO(strbuf_deinit) struct strbuf identity = { 0 };
 	AUTO(mem_freep)
 	char *settings =
 		series_settings_with(inq->how.plain_settings, "command", "command 7:compare\n");
-	struct counting counting = { inq, attempt };
+	struct counting counting = { inq, asked };
 	struct arm arms[ARMS_MAX] = { 0 };
 	struct compare_request compare = { .settings = inq->how.plain.settings,
 					   .observer = inq->how.plain.observer,
-					   .program = attempt->program,
-					   .slot_env = attempt->env,
+					   .program = asked->program,
+					   .slot_env = asked->env,
 					   .jobs = inq->how.jobs,
 					   .arms = arms,
-					   .arm_count = attempt->count,
-					   .trials = attempt->trials,
+					   .arm_count = asked->count,
+					   .trials = asked->trials,
 					   .seed = request->seed,
-					   .stop_early = attempt->stop_early,
-					   .enough = attempt->until_failures > 0 ? enough : NULL,
+					   .stop_early = asked->stop_early,
+					   .enough = asked->until_failures > 0 ? enough : NULL,
 					   .enough_ctx = &counting,
 					   .fresh = request->fresh,
 					   .progress = request->show.progress,
 					   .progress_ctx = request->show.ctx };
 	int r = 0;
 
-	identify(attempt, settings, &identity);
+	identify(asked, settings, &identity);
 	compare.identity = (struct series_identity){ .command = "compare",
 						     .settings = strbuf_str(&identity),
 						     .program = inq->how.plain.identity.program };
-	*ret = (struct attempted){ 0 };
-	for (unsigned int i = 0; i < attempt->count && r == 0; i++)
-		r = arm_parse(attempt->arms[i], &arms[i], inq->err);
+	*ret = (struct arms_outcome){ 0 };
+	for (unsigned int i = 0; i < asked->count && r == 0; i++)
+		r = arm_parse(asked->arms[i], &arms[i], inq->err);
 	if (r == 0)
 		r = run(inq, &compare, ret);
-	for (unsigned int i = 0; i < attempt->count; i++)
+	for (unsigned int i = 0; i < asked->count; i++)
 		arm_deinit(&arms[i]);
 	return r;
 }

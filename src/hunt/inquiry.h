@@ -176,7 +176,7 @@ int rate_take(struct inquiry *inq, struct series_id series);
 #define ARMS_MAX 4u
 
 /* Arms of a comparison, as `redhand compare` takes them: "alone:jobs=1". */
-struct attempt {
+struct arms_request {
 	const char *const *arms;
 	unsigned int count;
 	uint64_t trials; /* per arm */
@@ -191,7 +191,7 @@ struct attempt {
 	const struct strv *env;
 };
 
-struct attempted {
+struct arms_outcome {
 	struct rate arms[ARMS_MAX];
 	uint64_t example[ARMS_MAX]; /* a trial that showed it; 0: none did */
 	/* With `target`: the crash that no series had met, most frequent in the arm; "": none. */
@@ -201,7 +201,7 @@ struct attempted {
 };
 
 /* Runs them in turns; the series is one of `compare`. */
-int hunt_attempt(struct inquiry *inq, const struct attempt *attempt, struct attempted *ret);
+int hunt_compare(struct inquiry *inq, const struct arms_request *asked, struct arms_outcome *ret);
 
 /* experiments/settings.c: the line of this name in the settings of whatever is run from now on. */
 void settings_adopt(struct inquiry *inq, const char *name, const char *line);

@@ -203,21 +203,25 @@ static void tell_mapping(const struct crash_reading *crashed, const struct crash
 	VEC_PUSH(&ret->list, e);
 }
 
+/* A small number in the pointer's place; an address that was computed has parts. */
+static bool is_number(const struct backtrack *backtrack)
+{
+	return !backtrack->divides && backtrack->pointer != 0 &&
+	       backtrack->source != POINTER_OTHER && !backtrack->by_index;
+}
+
 /* Where the pointer or the divisor came from. */
 static void tell_value(const struct crash_reading *crashed, struct evidence_list *ret)
 {
 	const struct backtrack *backtrack = &crashed->backtrack;
 	bool loaded = crashed->has_backtrack && backtrack->steps.count > 0;
 	const struct backtrack_step *step = loaded ? &backtrack->steps.items[0] : NULL;
-	/* A small number in the pointer's place; an address that was computed has parts. */
-	bool number = !backtrack->divides && backtrack->pointer != 0 &&
-		      backtrack->source != POINTER_OTHER && !backtrack->by_index;
 	/* What was found standing somewhere, or may have come another way, is not said. */
 	bool unsure = loaded ? step->by_value || step->doubtful
 			     : backtrack->source == POINTER_UNKNOWN && !backtrack->divides;
 	struct evidence e;
 
-	if (!number && (unsure || (!backtrack->divides && backtrack->pointer != 0)))
+	if (!is_number(backtrack) && (unsure || (!backtrack->divides && backtrack->pointer != 0)))
 		return;
 	e = evidence_new(EVIDENCE_FAULT_VALUE, crashed->trial, true);
 	e.fault_value->divisor = backtrack->divides;

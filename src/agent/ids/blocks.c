@@ -49,6 +49,22 @@ static bool objects_wanted(void)
 	       (agent.plan.flags & PLAN_PYTHON && real.python_get_allocator);
 }
 
+/* The index of one kind of blocks; without the flat part it has only its directory. */
+static bool space_reserve(unsigned number)
+{
+	struct blocks_space *space = &blocks_state.spaces[number];
+	uint64_t bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
+
+	space->regions = memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
+	if (!space->regions)
+		return false;
+	space->flat = memory_reserve_sigsafe(number == BLOCKS_SUB ? MEMORY_SUB_AT : MEMORY_HEAP_AT,
+					     bytes + LOG_PAGE);
+	if (space->flat)
+		space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
+	return true;
+}
+
 bool blocks_init(void)
 {
 	size_t directory_bytes = sizeof(uint32_t *) << (BLOCKS_ADDRESS_BITS - BLOCKS_CHUNK_BITS);
@@ -77,21 +93,9 @@ bool blocks_init(void)
 		real.glibc_malloc ? BLOCKS_GLIBC_SHIFT : BLOCKS_SHIFT;
 	blocks_state.spaces[BLOCKS_SUB].shift = BLOCKS_SHIFT;
 	/* Where no block is followed, address space is left as it was. */
-	for (i = 0; i < BLOCKS_SPACES && !(agent.plan.flags & PLAN_NO_BLOCKS); i++) {
-		struct blocks_space *space = &blocks_state.spaces[i];
-
-		if (i == BLOCKS_SUB && !objects_wanted())
-			continue;
-		bytes = (uint64_t)sizeof(uint32_t) << (BLOCKS_ADDRESS_BITS - space->shift);
-		space->regions =
-			memory_map_sigsafe(1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_REGION_BITS));
-		if (!space->regions)
+	for (i = 0; i < BLOCKS_SPACES && !(agent.plan.flags & PLAN_NO_BLOCKS); i++)
+		if ((i != BLOCKS_SUB || objects_wanted()) && !space_reserve(i))
 			return false;
-		space->flat = memory_reserve_sigsafe(
-			i == BLOCKS_SUB ? MEMORY_SUB_AT : MEMORY_HEAP_AT, bytes + LOG_PAGE);
-		if (space->flat)
-			space->populated = memory_map_sigsafe(bytes >> BLOCKS_POPULATE_BITS);
-	}
 	pool.used = BLOCKS_PIECE; /* whole cache lines to each lane */
 	return true;
 }

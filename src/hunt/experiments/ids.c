@@ -69,20 +69,20 @@ int observers_tell_effect(struct inquiry *inq, const char *observer, const struc
 								: "effect:less"));
 }
 
-static int ask(struct inquiry *inq, const char *const *arms, struct attempted *ret)
+static int ask(struct inquiry *inq, const char *const *arms, struct arms_outcome *ret)
 {
-	return hunt_attempt(inq,
-			    &(struct attempt){ .arms = arms,
-					       .count = 2,
-					       .trials = trials_of(inq),
-					       .target = true,
-					       .until_arm = ARM_IDS,
-					       .until_failures = FAILURES_IDS,
-					       .list = inq->how.short_list[0] ? inq->how.short_list
-									      : NULL,
-					       .program = inq->how.program,
-					       .env = inq->how.env },
-			    ret);
+	return hunt_compare(
+		inq,
+		&(struct arms_request){ .arms = arms,
+					.count = 2,
+					.trials = trials_of(inq),
+					.target = true,
+					.until_arm = ARM_IDS,
+					.until_failures = FAILURES_IDS,
+					.list = inq->how.short_list[0] ? inq->how.short_list : NULL,
+					.program = inq->how.program,
+					.env = inq->how.env },
+		ret);
 }
 
 /* Against all that was run without: in turns with it there may have been few. */
@@ -95,7 +95,7 @@ static double odds(const struct inquiry *inq, const struct rate *without, const 
 	return attempt_p(&all, with);
 }
 
-static bool hidden(const struct inquiry *inq, const struct attempted *seen)
+static bool hidden(const struct inquiry *inq, const struct arms_outcome *seen)
 {
 	const struct rate *crash = &seen->arms[ARM_CRASH], *ids = &seen->arms[ARM_IDS];
 
@@ -119,9 +119,9 @@ static int follow_stranger(struct inquiry *inq, const char *id)
 }
 
 /* Of one pointer that leads nowhere, NULL or garbage may be what remains under ids. */
-static int ask_wider(struct inquiry *inq, const char *const *arms, struct attempted *seen)
+static int ask_wider(struct inquiry *inq, const char *const *arms, struct arms_outcome *seen)
 {
-	struct attempted wider;
+	struct arms_outcome wider;
 	int r = 0;
 
 	if (inq->request->signature)
@@ -158,7 +158,7 @@ static int ask_disturbed(struct inquiry *inq)
 {
 	static const char *const arms[] = { "ids:observe=ids", "disturbed:chaos=all,observe=ids" };
 	const struct rate *rate;
-	struct attempted seen;
+	struct arms_outcome seen;
 	int r;
 
 	inq->known.without_ids = true;
@@ -196,7 +196,7 @@ int observers_drop_ids(struct inquiry *inq, const struct rate *seen)
 	return r == 0 && inq->known.ids_hide_it ? ask_disturbed(inq) : r;
 }
 
-static int tell(struct inquiry *inq, const struct attempted *seen)
+static int tell(struct inquiry *inq, const struct arms_outcome *seen)
 {
 	const struct rate *crash = &seen->arms[ARM_CRASH], *ids = &seen->arms[ARM_IDS];
 	double p = odds(inq, crash, ids);
@@ -222,7 +222,7 @@ static int run(struct inquiry *inq)
 	const char *const arms[] = { inq->known.agent_hides_it ? "none:observe=none"
 							       : "crash:observe=crash",
 				     "ids:observe=ids" };
-	struct attempted seen;
+	struct arms_outcome seen;
 	int r = ask(inq, arms, &seen);
 
 	if (r == 0 && !seen.interrupted && hidden(inq, &seen))

@@ -76,24 +76,24 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 {
 	static const char *const arms[] = { "shorter" };
 	uint64_t clean = rate_clean_runs(result->minimal.rate, HOLDS_CONFIDENCE);
-	struct attempted seen;
+	struct arms_outcome seen;
 	int r;
 
 	*ret = true;
 	if (result->verdict != MINIMAL_FOUND || inq->how.jobs < 2 || hunt_over(inq))
 		return 0;
 	hunt_allow(inq, SHARE_HOLDS);
-	r = hunt_attempt(inq,
-			 &(struct attempt){ .arms = arms,
-					    .count = ARRAY_SIZE(arms),
-					    .trials = clean < BASELINE_LEAST  ? BASELINE_LEAST
-						      : clean < BASELINE_MOST ? clean
-									      : BASELINE_MOST,
-					    .target = true,
-					    .until_failures = 1,
-					    .list = inq->how.short_list,
-					    .program = inq->how.program,
-					    .env = inq->how.env },
+	r = hunt_compare(inq,
+			 &(struct arms_request){ .arms = arms,
+						 .count = ARRAY_SIZE(arms),
+						 .trials = clean < BASELINE_LEAST  ? BASELINE_LEAST
+							   : clean < BASELINE_MOST ? clean
+										   : BASELINE_MOST,
+						 .target = true,
+						 .until_failures = 1,
+						 .list = inq->how.short_list,
+						 .program = inq->how.program,
+						 .env = inq->how.env },
 			 &seen);
 	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || inq->spending.budget.spent)
 		return r;

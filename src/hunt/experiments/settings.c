@@ -88,7 +88,7 @@ static struct rate with_earlier(const struct inquiry *inq, const struct rate *gi
 
 /* All that was run as it was given against the arm: a setting under which it failed twice, when it
  * had not in hundreds of trials, need not wait for more. */
-static double odds(const struct inquiry *inq, const struct attempted *seen, unsigned int arm,
+static double odds(const struct inquiry *inq, const struct arms_outcome *seen, unsigned int arm,
 		   unsigned int count)
 {
 	const struct rate *given = &seen->arms[ARM_GIVEN];
@@ -163,7 +163,8 @@ static void adopt(struct inquiry *inq, unsigned int arm)
 
 /* It had never failed before. Which setting did it cannot be told from so few, but it is run in the
  * one that has shown it; that the observer hides it takes more than that. */
-static int take_first(struct inquiry *inq, const struct attempted *seen, struct said_value figures)
+static int take_first(struct inquiry *inq, const struct arms_outcome *seen,
+		      struct said_value figures)
 {
 	unsigned int most = ARM_GIVEN;
 	int r;
@@ -176,7 +177,7 @@ static int take_first(struct inquiry *inq, const struct attempted *seen, struct 
 	return r == 0 ? rate_take(inq, seen->series) : r;
 }
 
-static bool any_failed(const struct attempted *seen, unsigned int count)
+static bool any_failed(const struct arms_outcome *seen, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)
 		if (seen->arms[i].failed > 0)
@@ -184,7 +185,7 @@ static bool any_failed(const struct attempted *seen, unsigned int count)
 	return false;
 }
 
-static int settle(struct inquiry *inq, const struct attempted *seen, unsigned int count)
+static int settle(struct inquiry *inq, const struct arms_outcome *seen, unsigned int count)
 {
 	struct said figures = { 0 };
 	double best_p = 1, best_rate = fmax(seen->arms[ARM_GIVEN].rate, inq->known.rate.rate);
@@ -229,14 +230,14 @@ static int bring_out(struct inquiry *inq)
 			     : inq->known.target || inq->how.plain.observer == OBSERVE_NONE
 				     ? ARM_NONE
 				     : ARM_NONE + 1;
-	struct attempted seen;
-	int r = hunt_attempt(inq,
-			     &(struct attempt){ .arms = arms,
-						.count = count,
-						.trials = rare_trials(inq),
-						.stop_early = inq->known.target != NULL,
-						.program = inq->how.program,
-						.env = inq->how.env },
+	struct arms_outcome seen;
+	int r = hunt_compare(inq,
+			     &(struct arms_request){ .arms = arms,
+						     .count = count,
+						     .trials = rare_trials(inq),
+						     .stop_early = inq->known.target != NULL,
+						     .program = inq->how.program,
+						     .env = inq->how.env },
 			     &seen);
 
 	return r == 0 && !seen.interrupted ? settle(inq, &seen, count) : r;
@@ -279,14 +280,14 @@ static int ask_alone(struct inquiry *inq)
 	static const char *const arms[] = { "side-by-side", "alone:jobs=1" };
 	struct rate given;
 	const struct rate *alone;
-	struct attempted seen;
+	struct arms_outcome seen;
 	double p;
-	int r = hunt_attempt(inq,
-			     &(struct attempt){ .arms = arms,
-						.count = 2,
-						.trials = cheap_trials(inq),
-						.program = inq->how.program,
-						.env = inq->how.env },
+	int r = hunt_compare(inq,
+			     &(struct arms_request){ .arms = arms,
+						     .count = 2,
+						     .trials = cheap_trials(inq),
+						     .program = inq->how.program,
+						     .env = inq->how.env },
 			     &seen);
 
 	if (r < 0 || seen.interrupted)

@@ -109,7 +109,7 @@ static int run_with(struct framework *f, const char *word, struct listing *l, st
 	return r;
 }
 
-static int not_told(const struct framework *f, const char *why, struct err *err)
+static int err_set_untold(const struct framework *f, const char *why, struct err *err)
 {
 	(void)err_set(err, -EINVAL, "cannot tell how '%s' takes a list of tests: %s",
 		      f->setup.program[0], why);
@@ -132,8 +132,8 @@ static int read_usage(struct framework *f, const char **ret_option, struct err *
 	strbuf_addf(&usage, "%s\n%s\n", l.out, talk);
 	*ret_option = list_option(strbuf_str(&usage));
 	if (l.status >= 128 || !*ret_option || !takes_names(strbuf_str(&usage)))
-		return not_told(f, "its --help names no option that lists them, or takes no names",
-				err);
+		return err_set_untold(
+			f, "its --help names no option that lists them, or takes no names", err);
 	return 0;
 }
 
@@ -149,7 +149,7 @@ static int add_name(void *ctx, char *line, struct err *err)
 	if (len == 0)
 		return 0;
 	if (line[0] == '-' || strpbrk(line, " \t"))
-		return not_told(f, "what it lists is not a name a line", err);
+		return err_set_untold(f, "what it lists is not a name a line", err);
 	strv_add(&f->items, line);
 	return 0;
 }
@@ -174,7 +174,7 @@ static int take_words(struct framework *f, struct err *err)
 		else if (has_name(&f->items, *word))
 			strv_add(&chosen, *word);
 		else
-			r = not_told(f, "the command has words that are no tests", err);
+			r = err_set_untold(f, "the command has words that are no tests", err);
 	}
 	if (r == 0 && chosen.count > 0) {
 		strv_deinit(&f->items);
@@ -195,7 +195,7 @@ static int list(struct framework *f, struct err *err)
 	if (r == 0)
 		r = run_with(f, option, &l, err);
 	if (r == 0 && l.status != 0)
-		r = not_told(f, "it fails when it is asked for the list", err);
+		r = err_set_untold(f, "it fails when it is asked for the list", err);
 	if (r == 0)
 		r = listing_lines(l.out, add_name, f, err);
 	if (r == 0)
@@ -203,7 +203,7 @@ static int list(struct framework *f, struct err *err)
 	for (size_t i = 0; i < f->items.count; i++)
 		bytes += strlen(f->items.items[i]) + 1 + sizeof(char *);
 	if (r == 0 && bytes > ARGUMENTS_MAX)
-		r = not_told(f, "their names are longer than a command line", err);
+		r = err_set_untold(f, "their names are longer than a command line", err);
 	if (r == 0)
 		f->found_out = option;
 	return r;

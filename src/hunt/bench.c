@@ -465,6 +465,7 @@ int bench_open(struct bench *bench, struct case_store *cs, const struct chase_re
 	bench->start.look_max = look_max(request);
 	bench->spent.since_s = series_now_s();
 	bench->runner.settings = request->settings;
+	bench->runner.cs = cs;
 	bench->symbols = runner_symbols(&bench->runner);
 	bench->runner.observer = OBSERVE_IDS;
 	bench->runner.slots = request->jobs;

@@ -41,6 +41,7 @@ struct known {
 	struct bystanders others; /* what else was met as it is run */
 	struct rate rate;	  /* of all that comes and goes, as later stages run it */
 	struct rate target_rate;  /* of these, what is hunted */
+	struct rate beside_ids;	  /* the same, in turns with trials under ids */
 	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
 	bool agent_hides_it;	  /* whatever is put into the program */
 	bool ids_hide_it;

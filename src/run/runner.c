@@ -1,5 +1,6 @@
 #include "run/runner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,6 +71,7 @@ struct readings *runner_readings(struct runner *runner)
 
 struct symbols *runner_symbols(struct runner *runner)
 {
+	assert(runner->cs); /* it knows what was shipped */
 	return readings_symbols(runner_readings(runner), runner->cs);
 }
 

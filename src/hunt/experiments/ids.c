@@ -185,13 +185,14 @@ static int ask_disturbed(struct inquiry *inq)
 
 int observers_drop_ids(struct inquiry *inq, const struct rate *seen)
 {
-	double p = attempt_p(&inq->known.target_rate, seen);
+	const struct rate *before = &inq->known.target_rate, *beside = &inq->known.beside_ids;
+	double p = odds(inq, beside, seen);
 	int r;
 
 	inq->known.ids_hide_it = p < CHANGES_P;
 	r = DECIDE_IN(inq, "observers", "ids:none-failed", said_number(seen->trials),
-		      said_number(inq->known.target_rate.failed),
-		      said_number(inq->known.target_rate.trials), said_real(p),
+		      said_number(before->failed + beside->failed),
+		      said_number(before->trials + beside->trials), said_real(p),
 		      said_word(inq->known.ids_hide_it ? "ids:dropped" : "ids:unknown"));
 	return r == 0 && inq->known.ids_hide_it ? ask_disturbed(inq) : r;
 }
@@ -202,6 +203,7 @@ static int tell(struct inquiry *inq, const struct arms_outcome *seen)
 	double p = odds(inq, crash, ids);
 	const char *what;
 
+	inq->known.beside_ids = *crash;
 	inq->known.ids_hide_it = hidden(inq, seen);
 	if (inq->known.ids_hide_it)
 		what = "ids:dropped";

@@ -104,6 +104,7 @@ int watch_run(struct case_store *cs, const struct watch_request *request, struct
 	int r;
 
 	watching.runner.settings = request->settings;
+	watching.runner.cs = cs;
 	watching.gather.symbols = runner_symbols(&watching.runner);
 	watching.runner.observer = OBSERVE_WATCH;
 	watching.runner.slots = request->jobs;

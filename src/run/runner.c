@@ -281,6 +281,7 @@ static void keep_example(struct runner *runner, const struct tally_row *row,
 {
 	if (row->signatures[0] == '\0' || !result->left)
 		return;
+	readings_note_fault(runner_readings(runner), reading);
 	VEC_FOREACH (&runner->tally.counts, known)
 		if (known->arm == row->arm && known->slot == row->slot &&
 		    known->cut_short == row->cut_short && known->trial < row->trial &&

@@ -5,6 +5,7 @@ void readings_deinit(struct readings *readings)
 	VEC_FOREACH (&readings->list, reading)
 		reading_close(*reading);
 	VEC_DEINIT(&readings->list);
+	VEC_DEINIT(&readings->faults);
 	symbols_free(readings->symbols);
 	readings->symbols = NULL;
 }
@@ -39,4 +40,35 @@ struct reading *readings_open(struct readings *readings, struct case_store *cs, 
 	opened = reading_open(&of);
 	readings_keep(readings, opened);
 	return opened;
+}
+
+void readings_note_fault(struct readings *readings, struct reading *reading)
+{
+	const struct crash *crash = reading_crash(reading, CRASH_SITE);
+
+	if (crash && crash->fault != FAULT_SENT && crash->fault != FAULT_ABORT)
+		VEC_PUSH(&readings->faults, ((struct known_fault){ .trial = reading_trial(reading),
+								   .address = crash->address,
+								   .fault = crash->fault }));
+}
+
+static const struct known_fault *find_fault(const struct readings *readings, uint64_t trial)
+{
+	VEC_FOREACH (&readings->faults, known)
+		if (known->trial == trial)
+			return known;
+	return NULL;
+}
+
+const struct known_fault *readings_fault(struct readings *readings, struct case_store *cs,
+					 uint64_t trial, int signal)
+{
+	AUTO(reading_closep) struct reading *reading = NULL;
+	const struct known_fault *known = find_fault(readings, trial);
+
+	if (known)
+		return known;
+	reading = readings_open(readings, cs, trial, signal);
+	readings_note_fault(readings, reading);
+	return find_fault(readings, trial);
 }

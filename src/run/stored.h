@@ -12,6 +12,13 @@
 struct readings {
 	struct symbols *symbols; /* readings_symbols() */
 	VEC(struct reading *) list;
+	/* Where trials faulted, also of those that are no longer open. */
+	VEC(struct known_fault) faults;
+};
+
+struct known_fault {
+	uint64_t trial, address;
+	enum fault_class fault;
 };
 
 /* Closes them all. */
@@ -24,6 +31,14 @@ struct symbols *readings_symbols(struct readings *readings, const struct case_st
  * are asked for. */
 #define READINGS_MAX 50
 void readings_keep(struct readings *readings, struct reading *reading);
+
+/* Remembers where a trial faulted, if it did. */
+void readings_note_fault(struct readings *readings, struct reading *reading);
+
+/* NULL: by no fault, or nothing is left that would tell. Of a trial that was not noted the logs are
+ * opened. */
+const struct known_fault *readings_fault(struct readings *readings, struct case_store *cs,
+					 uint64_t trial, int signal);
 
 /* A trial of the case: the reading that is open, or a new one, which is kept. `signal` is what it
  * died of, 0: not known. The caller closes it. */

@@ -24,7 +24,7 @@ int main(void)
 	struct timespec now;
 	uint64_t state, sum = 0;
 
-	tell_truth("class not-caught\n");
+	tell_truth("class none\n");
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	state = (uint64_t)now.tv_nsec * 2654435761u + 1;
 	for (int i = 0; i < 2000; i++) {

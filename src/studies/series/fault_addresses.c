@@ -22,16 +22,16 @@ static void gather(void *ctx, const struct run_row *row)
 	}
 }
 
-static void count_address(const struct crash *crash, struct series_summary *ret)
+static void count_address(const struct known_fault *fault, struct series_summary *ret)
 {
 	VEC_FOREACH (&ret->faults, f)
-		if (f->address == crash->address) {
+		if (f->address == fault->address) {
 			f->count++;
 			return;
 		}
 	VEC_PUSH(&ret->faults,
 		 ((struct fault_address){
-			 .address = crash->address, .fault = crash->fault, .count = 1 }));
+			 .address = fault->address, .fault = fault->fault, .count = 1 }));
 }
 
 static int by_count(const void *a, const void *b)
@@ -50,13 +50,11 @@ int fault_addresses(struct case_store *cs, struct series_id series, struct readi
 	int r = case_runs(cs, series, gather, &g, err);
 
 	for (size_t i = 0; r == 0 && i < g.count; i++) {
-		AUTO(reading_closep)
-		struct reading *reading =
-			readings_open(readings, cs, g.runs[i].trial, g.runs[i].signal);
-		const struct crash *crash = reading_crash(reading, CRASH_SITE);
+		const struct known_fault *fault =
+			readings_fault(readings, cs, g.runs[i].trial, g.runs[i].signal);
 
-		if (crash && crash->fault != FAULT_SENT && crash->fault != FAULT_ABORT)
-			count_address(crash, ret);
+		if (fault)
+			count_address(fault, ret);
 	}
 	if (ret->faults.count > 0)
 		qsort(ret->faults.items, ret->faults.count, sizeof(ret->faults.items[0]), by_count);

@@ -319,7 +319,8 @@ static int no_case(const char *dir, int code, struct err *err)
 	return code;
 }
 
-int case_open(const char *dir, enum case_mode mode, struct case_store **ret, struct err *err)
+static int open_as_it_is(const char *dir, enum case_mode mode, struct case_store **ret,
+			 struct err *err)
 {
 	AUTO(case_closep) struct case_store *cs = mem_alloc(sizeof(*cs));
 	int r = 0;
@@ -347,6 +348,20 @@ int case_open(const char *dir, enum case_mode mode, struct case_store **ret, str
 		return r;
 	*ret = TAKE(cs);
 	return 0;
+}
+
+int case_open(const char *dir, enum case_mode mode, struct case_store **ret, struct err *err)
+{
+	int r = open_as_it_is(dir, mode, ret, err);
+	struct case_store *newer;
+
+	/* A case of an older redhand: a command that only reads has it brought up to date first. */
+	if (r == -ESTALE && mode == CASE_READ &&
+	    open_as_it_is(dir, CASE_WRITE, &newer, NULL) == 0) {
+		case_close(newer);
+		r = open_as_it_is(dir, mode, ret, err);
+	}
+	return r;
 }
 
 void case_close(struct case_store *cs)

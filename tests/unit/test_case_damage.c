@@ -512,7 +512,7 @@ static void migration_goes_step_by_step(void **state)
 	assert_int_equal(ask(&db, "PRAGMA application_id"), APPLICATION);
 	assert_int_equal(db_exec(&db, "INSERT INTO t VALUES (6)", &err), 0);
 	/* A reader changes nothing. */
-	assert_int_equal(schema_check(&db, &v3, &err), -EPROTO);
+	assert_int_equal(schema_check(&db, &v3, &err), -ESTALE);
 	assert_non_null(strstr(err.message, "older schema 1"));
 	assert_true(err.remedy[0] != '\0');
 	assert_int_equal(ask(&db, "PRAGMA user_version"), 1);

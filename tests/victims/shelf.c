@@ -9,13 +9,6 @@
 static PyObject *shelf[PLACES];
 static PyObject *current;
 static char *window;
-static PyObject *names; /* of objects */
-
-/* The one that came last. */
-static struct drawer {
-	long count;
-	PyObject *last;
-} * drawer;
 
 static PyObject *put(PyObject *self, PyObject *args)
 {
@@ -72,58 +65,6 @@ static PyObject *touch_twice(PyObject *self, PyObject *number)
 	Py_RETURN_NONE;
 }
 
-/* It is kept without a reference. */
-static PyObject *stash_borrowed(PyObject *self, PyObject *object)
-{
-	(void)self;
-	drawer->count++;
-	drawer->last = object;
-	Py_RETURN_NONE;
-}
-
-static PyObject *stash(PyObject *self, PyObject *object)
-{
-	(void)self;
-	drawer->count++;
-	Py_INCREF(object);
-	Py_XSETREF(drawer->last, object);
-	Py_RETURN_NONE;
-}
-
-static PyObject *stashed(PyObject *self, PyObject *unused)
-{
-	(void)self;
-	(void)unused;
-	return Py_NewRef(drawer->last ? drawer->last : Py_None);
-}
-
-static PyObject *name(PyObject *self, PyObject *args)
-{
-	PyObject *key, *object;
-
-	(void)self;
-	if (!PyArg_ParseTuple(args, "UO", &key, &object) || PyDict_SetItem(names, key, object) < 0)
-		return NULL;
-	Py_RETURN_NONE;
-}
-
-static PyObject *named(PyObject *self, PyObject *key)
-{
-	(void)self;
-	return Py_XNewRef(PyDict_GetItemWithError(names, key));
-}
-
-/* What is borrowed from the dictionary is returned as a new reference. */
-static PyObject *named_borrowed(PyObject *self, PyObject *key)
-{
-	PyObject *object = PyDict_GetItemWithError(names, key);
-
-	(void)self;
-	if (!object)
-		Py_RETURN_NONE;
-	return object;
-}
-
 static PyObject *total(PyObject *self, PyObject *unused)
 {
 	Py_ssize_t sum = 0;
@@ -164,12 +105,6 @@ static PyMethodDef methods[] = {
 	{ "peek_borrowed", peek_borrowed, METH_O, NULL },
 	{ "touch", touch, METH_O, NULL },
 	{ "touch_twice", touch_twice, METH_O, NULL },
-	{ "stash", stash, METH_O, NULL },
-	{ "stash_borrowed", stash_borrowed, METH_O, NULL },
-	{ "stashed", stashed, METH_NOARGS, NULL },
-	{ "name", name, METH_VARARGS, NULL },
-	{ "named", named, METH_O, NULL },
-	{ "named_borrowed", named_borrowed, METH_O, NULL },
 	{ "total", total, METH_NOARGS, NULL },
 	{ "open_window", open_window, METH_O, NULL },
 	{ "close_window", close_window, METH_NOARGS, NULL },
@@ -184,9 +119,5 @@ PyMODINIT_FUNC PyInit_shelf(void);
 
 PyMODINIT_FUNC PyInit_shelf(void)
 {
-	names = PyDict_New();
-	drawer = calloc(1, sizeof(*drawer));
-	if (!names || !drawer)
-		return PyErr_NoMemory();
 	return PyModule_Create(&def);
 }

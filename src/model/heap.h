@@ -190,6 +190,8 @@ struct heap_report {
 	char *crash_place;
 	bool crashes_differ;
 	struct rate fence_rate; /* of the trials with fences that came after those with guards */
+	struct rate exact_rate; /* of those with fences right at the last byte, which some programs
+				   do not bear */
 	uint64_t fence_trials;	/* all that had fences */
 	struct heap_fence fence;
 	uint64_t swept;	      /* freed blocks whose holders were looked for */

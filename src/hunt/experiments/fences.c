@@ -37,7 +37,8 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 		inq->bench->told = true;
 		SAY(&inq->bench->ret->outcome, "outcome:fences");
 	}
-	hunt_count(inq, report->fence_trials, report->fence_rate.failed, 0);
+	hunt_count(inq, report->fence_rate.trials + report->exact_rate.trials,
+		   report->fence_rate.failed + report->exact_rate.failed, 0);
 	if (r == 0 && !report->interrupted)
 		r = DECIDE(inq, found > 0 ? "fences:found" : "fences:clean",
 			   said_number(report->fence_rate.trials));

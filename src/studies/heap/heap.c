@@ -297,6 +297,7 @@ static void compare(struct heap *heap)
 	report->plain = rate_of(heap, HEAP_ARM_CRASH);
 	report->heap = rate_of(heap, HEAP_ARM_HEAP);
 	report->fence_rate = rate_of(heap, HEAP_ARM_FENCE);
+	report->exact_rate = rate_of(heap, HEAP_ARM_EXACT);
 	report->compared = report->plain.trials > 0 && report->heap.trials > 0;
 	if (!report->compared)
 		return;

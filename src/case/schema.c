@@ -283,8 +283,9 @@ int schema_check(struct db *db, const struct schema *schema, struct err *err)
 	int r = read_version(db, schema, &version, err);
 
 	if (r == 0 && version < schema->version) {
-		(void)err_set(err, -ESTALE, "'%s' has the older schema %lld", db->path,
-			      (long long)version);
+		/* Without any it is just being made: nobody else may touch it. */
+		(void)err_set(err, version == 0 ? -EPROTO : -ESTALE,
+			      "'%s' has the older schema %lld", db->path, (long long)version);
 		r = err_remedy(err, "its owner can bring it up to date: redhand case show");
 	}
 	return r;

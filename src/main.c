@@ -128,7 +128,7 @@ static int run_command(const struct command *command, int argc, char **argv)
 		log_err(&err);
 		return command->trouble > 0 ? command->trouble : EXIT_TROUBLE;
 	}
-	status = command->run(&invocation);
+	status = common_run(&invocation);
 	invocation_deinit(&invocation);
 	return status;
 }

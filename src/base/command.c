@@ -360,6 +360,9 @@ int command_parse(const struct command *command, int argc, char **argv, struct i
 	struct invocation inv = { .command = command, .options = p.options };
 	int r;
 
+	for (const struct option_group *group = command->groups; group && group->title; group++)
+		if (group->defaults)
+			group->defaults((char *)p.options + group->offset);
 	if (command->defaults)
 		command->defaults(p.options);
 	inv.args = p.args = mem_alloc((command->args_max + 1) * sizeof(char *));

@@ -47,8 +47,9 @@ struct option {
 
 struct option_group {
 	const char *title;
-	const struct option *options; /* ends with a NULL name */
-	size_t offset;		      /* of the group's struct within the command's */
+	const struct option *options;	 /* ends with a NULL name */
+	size_t offset;			 /* of the group's struct within the command's */
+	void (*defaults)(void *options); /* of the group's struct, before parsing; may be NULL */
 };
 
 /* Exit statuses of redhand itself; the words for them are in main.c. */
@@ -89,8 +90,9 @@ struct command {
 	 */
 	const char *exit_statuses;
 	int trouble;
-	void (*defaults)(void *options);		 /* before parsing; may be NULL */
-	int (*run)(const struct invocation *invocation); /* an exit_status */
+	void (*defaults)(void *options); /* after those of its groups; may be NULL */
+	/* An exit status, or a negative error that is told in `err` and printed by the caller. */
+	int (*run)(const struct invocation *invocation, struct err *err);
 
 	/* Ends with NULL. A command that has them is only the head of its sub-commands: their
 	 * names begin with its own, and it has no run(). NULL: it has none. */

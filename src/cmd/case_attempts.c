@@ -18,11 +18,6 @@ static const struct option_group plain_groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static int run_attempt(const struct invocation *inv);
-static int run_step_add(const struct invocation *inv);
-static int run_step_done(const struct invocation *inv);
-static int run_relate(const struct invocation *inv);
-
 /* ---- attempts ---- */
 
 static int add_attempt(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err)
@@ -44,11 +39,6 @@ static int attempt(const struct invocation *inv, struct err *err)
 	return case_add_text(inv, "attempt", add_attempt, err);
 }
 
-static int run_attempt(const struct invocation *inv)
-{
-	return common_run(&((const struct case_options *)inv->options)->common, attempt, inv);
-}
-
 const struct command case_attempt_command = {
 	.name = "case attempt",
 	.summary = "Record a fix that is being tried",
@@ -66,8 +56,7 @@ const struct command case_attempt_command = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_attempt,
+	.run = attempt,
 };
 
 /* ---- next steps ---- */
@@ -75,11 +64,6 @@ const struct command case_attempt_command = {
 static int add_step(const struct invocation *inv, struct err *err)
 {
 	return case_add_text(inv, "step", case_add_step, err);
-}
-
-static int run_step_add(const struct invocation *inv)
-{
-	return common_run(&((const struct case_options *)inv->options)->common, add_step, inv);
 }
 
 const struct command case_step_add_command = {
@@ -92,18 +76,12 @@ const struct command case_step_add_command = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_step_add,
+	.run = add_step,
 };
 
 static int end_step(const struct invocation *inv, struct err *err)
 {
 	return case_end_numbered(inv, "done", case_end_step, err);
-}
-
-static int run_step_done(const struct invocation *inv)
-{
-	return common_run(&((const struct case_options *)inv->options)->common, end_step, inv);
 }
 
 const struct command case_step_done_command = {
@@ -116,8 +94,7 @@ const struct command case_step_done_command = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_step_done,
+	.run = end_step,
 };
 
 /* ---- related cases ---- */
@@ -174,11 +151,6 @@ static int relate(const struct invocation *inv, struct err *err)
 	return r < 0 ? r : EXIT_AS_EXPECTED;
 }
 
-static int run_relate(const struct invocation *inv)
-{
-	return common_run(&((const struct case_options *)inv->options)->common, relate, inv);
-}
-
 const struct command case_relate_command = {
 	.name = "case relate",
 	.summary = "Say that another case may have the same cause",
@@ -192,6 +164,5 @@ const struct command case_relate_command = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_relate,
+	.run = relate,
 };

@@ -12,8 +12,6 @@ struct case_options {
 	bool force;
 };
 
-void case_defaults(void *options);
-
 /* Runs `fn` with the text that the user gave, and tells the number of what it made. */
 typedef int (*case_add_fn)(struct case_store *cs, const char *text, uint64_t *ret_id,
 			   struct err *err);

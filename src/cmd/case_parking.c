@@ -102,13 +102,6 @@ static int park(const struct invocation *inv, struct err *err)
 	return EXIT_AS_EXPECTED;
 }
 
-static int run_park(const struct invocation *inv)
-{
-	const struct case_options *options = inv->options;
-
-	return common_run(&options->common, park, inv);
-}
-
 static const struct option park_option_table[] = {
 	{ .name = "because",
 	  .kind = OPTION_TEXT,
@@ -141,8 +134,7 @@ const struct command case_park_command = {
 	.groups = park_groups,
 	.options_size = sizeof(struct case_options),
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_park,
+	.run = park,
 };
 
 /* ---- resume ---- */
@@ -260,13 +252,6 @@ static int resume(const struct invocation *inv, struct err *err)
 	return report.resumed ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 
-static int run_resume(const struct invocation *inv)
-{
-	const struct case_options *options = inv->options;
-
-	return common_run(&options->common, resume, inv);
-}
-
 static const struct option resume_option_table[] = {
 	{ .name = "force",
 	  .kind = OPTION_FLAG,
@@ -293,6 +278,5 @@ const struct command case_resume_command = {
 	.groups = resume_groups,
 	.options_size = sizeof(struct case_options),
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_resume,
+	.run = resume,
 };

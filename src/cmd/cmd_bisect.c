@@ -90,11 +90,9 @@ static void defaults(void *ptr)
 {
 	struct bisect_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->confidence = 0.99;
 	options->clean_limit = 300;
 	options->worktrees = 4;
-	trial_options_defaults(&options->trial);
 	options->trial.jobs = 0; /* as many as pay */
 }
 
@@ -245,18 +243,15 @@ static int bisect(const struct invocation *inv, struct bisecting *b, struct bise
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct bisect_options *options = inv->options;
 	AUTO(bisecting_deinit) struct bisecting b = { 0 };
 	AUTO(bisect_result_deinit) struct bisect_result result = { 0 };
-	struct err err = { 0 };
+	int r = bisect(inv, &b, &result, err);
 
-	common_apply(&options->common);
-	if (bisect(inv, &b, &result, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_bisect_json(&result, stdout);
 	else

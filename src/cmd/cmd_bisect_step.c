@@ -63,14 +63,6 @@ static const struct option_group groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static void defaults(void *ptr)
-{
-	struct step_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-	trial_options_defaults(&options->trial);
-}
-
 static int plan(const struct step_options *options, struct bisect_step_report *report,
 		struct err *err)
 {
@@ -140,36 +132,28 @@ static void tell(const struct step_options *options, const struct bisect_step_re
 		(void)printf("%s: %s\n", report->verdict, report->why);
 }
 
-static int trouble(const struct err *err)
-{
-	log_err(err);
-	return STEP_TROUBLE;
-}
-
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct step_options *options = inv->options;
 	struct bisect_step_report report = { .verdict = "good" };
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(repro_result_deinit) struct repro_result result = { 0 };
-	int status = STEP_GOOD, r;
-	struct err err = { 0 };
+	int status = STEP_GOOD, r = plan(options, &report, err);
 
-	common_apply(&options->common);
-	if (plan(options, &report, &err) < 0)
-		return trouble(&err);
-	r = trial_setup_init(&setup, &options->trial, "bisect-step", inv->program, &err);
+	if (r < 0)
+		return r;
+	r = trial_setup_init(&setup, &options->trial, "bisect-step", inv->program, err);
 	if (r == -ENOENT || r == -EACCES || r == -EISDIR) {
 		report.verdict = "cannot-tell";
-		report.why = err.message;
+		report.why = err->message;
 		tell(options, &report);
 		return STEP_CANNOT_TELL;
 	}
 	if (r == 0)
-		r = run_trials(inv, &setup, &cs, report.wanted, &result, &err);
+		r = run_trials(inv, &setup, &cs, report.wanted, &result, err);
 	if (r < 0)
-		return trouble(&err);
+		return r;
 	report.repro = &result;
 	if (result.interrupted) {
 		status = EXIT_INTERRUPTED;
@@ -210,6 +194,5 @@ const struct command cmd_bisect_step = {
 			 "  128  wrong usage, or redhand itself could not work; git bisect stops\n"
 			 "  130  interrupted (Ctrl-C)\n",
 	.trouble = STEP_TROUBLE,
-	.defaults = defaults,
 	.run = run,
 };

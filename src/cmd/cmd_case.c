@@ -13,26 +13,10 @@
 #include "report/report_case.h"
 #include "studies/overview/overview.h"
 
-void case_defaults(void *ptr)
-{
-	struct case_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-}
-
 static const struct option_group plain_groups[] = {
 	COMMON_GROUP(struct case_options),
 	OPTION_GROUPS_END,
 };
-
-/* Runs one sub-command; all of them have the same options struct. */
-#define RUN(name, work)                                            \
-	static int name(const struct invocation *inv)              \
-	{                                                          \
-		const struct case_options *options = inv->options; \
-                                                                   \
-		return common_run(&options->common, work, inv);    \
-	}
 
 /* ---- show and list ---- */
 
@@ -53,7 +37,6 @@ static int show(const struct invocation *inv, struct err *err)
 		report_case_text(&overview, options->common.verbose, stdout);
 	return EXIT_AS_EXPECTED;
 }
-RUN(run_show, show)
 
 static const struct command case_show = {
 	.name = "case show",
@@ -67,8 +50,7 @@ static const struct command case_show = {
 	.groups = plain_groups,
 	.options_size = sizeof(struct case_options),
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_show,
+	.run = show,
 };
 
 static bool same_dir(const char *a, const char *b)
@@ -77,6 +59,14 @@ static bool same_dir(const char *a, const char *b)
 	AUTO(mem_freep) char *y = realpath(b, NULL);
 
 	return x && y && strcmp(x, y) == 0;
+}
+
+/* Only what somebody names counts there. */
+static void list_defaults(void *ptr)
+{
+	struct case_options *options = ptr;
+
+	options->common.case_dir = NULL;
 }
 
 /* The case that was named comes first, unless it is found below anyway. */
@@ -108,7 +98,6 @@ static int list(const struct invocation *inv, struct err *err)
 		report_cases_text(&lines, stdout);
 	return EXIT_AS_EXPECTED;
 }
-RUN(run_list, list)
 
 static const struct command case_list = {
 	.name = "case list",
@@ -120,7 +109,8 @@ static const struct command case_list = {
 	.options_size = sizeof(struct case_options),
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.run = run_list,
+	.defaults = list_defaults,
+	.run = list,
 };
 
 static int trials(const struct invocation *inv, struct err *err)
@@ -140,7 +130,6 @@ static int trials(const struct invocation *inv, struct err *err)
 		report_trial_lines_text(&lines, stdout);
 	return EXIT_AS_EXPECTED;
 }
-RUN(run_trials, trials)
 
 static const struct command case_trials = {
 	.name = "case trials",
@@ -153,8 +142,7 @@ static const struct command case_trials = {
 	.groups = plain_groups,
 	.options_size = sizeof(struct case_options),
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_trials,
+	.run = trials,
 };
 
 /* ---- what people write down ---- */
@@ -190,7 +178,6 @@ static int add_note(const struct invocation *inv, struct err *err)
 {
 	return case_add_text(inv, "note", case_add_note, err);
 }
-RUN(run_note, add_note)
 
 static const struct command case_note = {
 	.name = "case note",
@@ -204,15 +191,13 @@ static const struct command case_note = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_note,
+	.run = add_note,
 };
 
 static int add_hypothesis(const struct invocation *inv, struct err *err)
 {
 	return case_add_text(inv, "hypothesis", case_add_hypothesis, err);
 }
-RUN(run_hypothesis_add, add_hypothesis)
 
 static const struct command case_hypothesis_add = {
 	.name = "case hypothesis add",
@@ -226,8 +211,7 @@ static const struct command case_hypothesis_add = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_hypothesis_add,
+	.run = add_hypothesis,
 };
 
 /* A verdict on a hypothesis without an observation is an opinion. */
@@ -280,19 +264,16 @@ static int reopen(const struct invocation *inv, struct err *err)
 {
 	return change(inv, HYPOTHESIS_OPEN, err);
 }
-RUN(run_hypothesis_open, reopen)
 
 static int falsify(const struct invocation *inv, struct err *err)
 {
 	return change(inv, HYPOTHESIS_FALSIFIED, err);
 }
-RUN(run_hypothesis_falsify, falsify)
 
 static int confirm(const struct invocation *inv, struct err *err)
 {
 	return change(inv, HYPOTHESIS_CONFIRMED, err);
 }
-RUN(run_hypothesis_confirm, confirm)
 
 static const struct option change_option_table[] = {
 	{ .name = "evidence",
@@ -326,18 +307,16 @@ static const struct option_group change_groups[] = {
 		.args_min = 1,                               \
 		.args_max = 1,                               \
 		.program = PROGRAM_NONE,                     \
-		.defaults = case_defaults,                   \
 		.run = how,                                  \
 	}
 
 HYPOTHESIS_CHANGE(case_hypothesis_open, "open", "Open a hypothesis again",
-		  "Opens a hypothesis that was decided. Its history stays.", run_hypothesis_open);
+		  "Opens a hypothesis that was decided. Its history stays.", reopen);
 HYPOTHESIS_CHANGE(case_hypothesis_falsify, "falsify", "Rule a hypothesis out, by an observation",
 		  "Says which observation speaks against it: --evidence, --because, or both.",
-		  run_hypothesis_falsify);
+		  falsify);
 HYPOTHESIS_CHANGE(case_hypothesis_confirm, "confirm", "Confirm a hypothesis, by an observation",
-		  "Says which observation shows it: --evidence, --because, or both.",
-		  run_hypothesis_confirm);
+		  "Says which observation shows it: --evidence, --because, or both.", confirm);
 
 /* ---- workarounds ---- */
 
@@ -345,7 +324,6 @@ static int add_workaround(const struct invocation *inv, struct err *err)
 {
 	return case_add_text(inv, "workaround", case_add_workaround, err);
 }
-RUN(run_workaround_add, add_workaround)
 
 static const struct command case_workaround_add = {
 	.name = "case workaround add",
@@ -360,8 +338,7 @@ static const struct command case_workaround_add = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_workaround_add,
+	.run = add_workaround,
 };
 
 int case_end_numbered(const struct invocation *inv, const char *what, case_end_fn fn,
@@ -384,7 +361,6 @@ static int remove_workaround(const struct invocation *inv, struct err *err)
 {
 	return case_end_numbered(inv, "removed workaround", case_remove_workaround, err);
 }
-RUN(run_workaround_remove, remove_workaround)
 
 static const struct command case_workaround_remove = {
 	.name = "case workaround remove",
@@ -396,8 +372,7 @@ static const struct command case_workaround_remove = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = case_defaults,
-	.run = run_workaround_remove,
+	.run = remove_workaround,
 };
 
 /* Those that share a first word stand together: completion offers that word once. */

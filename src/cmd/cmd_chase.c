@@ -85,10 +85,8 @@ static void defaults(void *ptr)
 {
 	struct chase_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->trials = TRIALS_DEFAULT;
 	options->hops = HOPS_DEFAULT;
-	trial_options_defaults(&options->trial);
 	options->trial.observe = OBSERVE_WATCH;
 }
 
@@ -266,13 +264,6 @@ static int work(const struct invocation *inv, struct err *err)
 		       : EXIT_AS_EXPECTED;
 }
 
-static int run(const struct invocation *inv)
-{
-	const struct chase_options *options = inv->options;
-
-	return common_run(&options->common, work, inv);
-}
-
 const struct command cmd_chase = {
 	.name = "chase",
 	.summary = "From a crash to the write that caused it, by running the program again",
@@ -304,5 +295,5 @@ const struct command cmd_chase = {
 	.options_size = sizeof(struct chase_options),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
-	.run = run,
+	.run = work,
 };

@@ -95,9 +95,7 @@ static void defaults(void *ptr)
 {
 	struct compare_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->trials = 60;
-	trial_options_defaults(&options->trial);
 }
 
 struct arms {
@@ -253,20 +251,18 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct compare_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(compare_result_deinit) struct compare_result result = { 0 };
 	AUTO(arms_deinit) struct arms arms = { 0 };
-	struct err err = { 0 };
+	int r = arms_init(&arms, &options->arms, err);
 
-	common_apply(&options->common);
-	if (arms_init(&arms, &options->arms, &err) < 0 ||
-	    compare(inv, &arms, &result, &cs, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r == 0)
+		r = compare(inv, &arms, &result, &cs, err);
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_compare_json(&result, stdout);
 	else

@@ -48,13 +48,6 @@ static const struct option_group plain_groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static void defaults(void *ptr)
-{
-	struct debug_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-}
-
 static int print(const struct debug_options *options, const struct strbuf *lines)
 {
 	if (options->common.json)
@@ -76,13 +69,6 @@ static int log_lines(const struct invocation *inv, struct err *err)
 	return r < 0 ? r : print(options, &lines);
 }
 
-static int run_log(const struct invocation *inv)
-{
-	const struct debug_options *options = inv->options;
-
-	return common_run(&options->common, log_lines, inv);
-}
-
 static const struct command debug_log = {
 	.name = "debug log",
 	.summary = "What did the agent write down about one process",
@@ -99,8 +85,7 @@ static const struct command debug_log = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = defaults,
-	.run = run_log,
+	.run = log_lines,
 };
 
 static int plan_lines(const struct invocation *inv, struct err *err)
@@ -109,13 +94,6 @@ static int plan_lines(const struct invocation *inv, struct err *err)
 	int r = dump_plan(inv->args[0], &lines, err);
 
 	return r < 0 ? r : print(inv->options, &lines);
-}
-
-static int run_plan(const struct invocation *inv)
-{
-	const struct debug_options *options = inv->options;
-
-	return common_run(&options->common, plan_lines, inv);
 }
 
 static const struct command debug_plan = {
@@ -132,8 +110,7 @@ static const struct command debug_plan = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = defaults,
-	.run = run_plan,
+	.run = plan_lines,
 };
 
 static void say_verdict(const char *which, const struct verdict *verdict, struct strbuf *lines)
@@ -167,13 +144,6 @@ static int judge_again(const struct invocation *inv, struct err *err)
 	return same ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 
-static int run_judge(const struct invocation *inv)
-{
-	const struct debug_options *options = inv->options;
-
-	return common_run(&options->common, judge_again, inv);
-}
-
 static const struct command debug_judge = {
 	.name = "debug judge",
 	.summary = "Does the evidence of a case still give the verdict that was stored",
@@ -187,8 +157,7 @@ static const struct command debug_judge = {
 	.groups = plain_groups,
 	.options_size = sizeof(struct debug_options),
 	.program = PROGRAM_NONE,
-	.defaults = defaults,
-	.run = run_judge,
+	.run = judge_again,
 };
 
 static const struct command *const subcommands[] = { &debug_log, &debug_plan, &debug_judge, NULL };

@@ -15,32 +15,23 @@ struct doctor_options {
 	struct common_options common;
 };
 
-static int run_doctor(const struct invocation *invocation)
+static int run(const struct invocation *inv, struct err *err)
 {
-	const struct doctor_options *options = invocation->options;
+	const struct doctor_options *options = inv->options;
 	struct diagnosis diagnosis;
-	struct err err = { 0 };
 	bool usable;
-	int r;
+	int r = doctor_examine(inv->program ? inv->program[0] : NULL, &diagnosis, err);
 
-	common_apply(&options->common);
-	r = doctor_examine(invocation->program ? invocation->program[0] : NULL, &diagnosis, &err);
-	if (r < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
-		r = report_doctor_json(&diagnosis, stdout, &err);
+		r = report_doctor_json(&diagnosis, stdout, err);
 	else
 		report_doctor_text(&diagnosis, common_colour(), stdout);
-	if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-		r = err_errno(&err, -errno, "cannot write the result");
 	usable = diagnosis.usable;
 	doctor_deinit(&diagnosis);
-	if (r < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	return usable ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 
@@ -74,5 +65,5 @@ const struct command cmd_doctor = {
 	.groups = doctor_groups,
 	.options_size = sizeof(struct doctor_options),
 	.program = PROGRAM_OPTIONAL,
-	.run = run_doctor,
+	.run = run,
 };

@@ -146,9 +146,7 @@ static void defaults(void *ptr)
 {
 	struct heap_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->quarantine_mib = NOT_GIVEN;
-	trial_options_defaults(&options->trial);
 	options->trial.observe = OBSERVERS; /* what the job needs */
 }
 
@@ -210,17 +208,15 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 	return r;
 }
 
-static int run_growth(const struct invocation *inv)
+static int run_growth(const struct invocation *inv, struct err *err)
 {
 	const struct heap_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(growth_report_deinit) struct growth_report report = { 0 };
-	struct err err = { 0 };
+	int r = growth(inv, &report, &cs, err);
 
-	if (growth(inv, &report, &cs, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_growth_json(&report, stdout);
 	else
@@ -379,20 +375,18 @@ static bool found(const struct heap_report *report)
 	return false;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct heap_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(heap_report_deinit) struct heap_report report = { 0 };
-	struct err err = { 0 };
+	int r;
 
-	common_apply(&options->common);
 	if (options->growth)
-		return run_growth(inv);
-	if (heap(inv, &report, &cs, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+		return run_growth(inv, err);
+	r = heap(inv, &report, &cs, err);
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_heap_json(&report, stdout);
 	else

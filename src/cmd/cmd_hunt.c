@@ -96,8 +96,6 @@ static void defaults(void *ptr)
 {
 	struct hunt_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
-	trial_options_defaults(&options->trial);
 	options->trial.jobs = 0; /* as many as the trials leave room for */
 }
 
@@ -368,13 +366,6 @@ static int work(const struct invocation *inv, struct err *err)
 	return result.failed ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 
-static int run(const struct invocation *inv)
-{
-	const struct hunt_options *options = inv->options;
-
-	return common_run(&options->common, work, inv);
-}
-
 const struct command cmd_hunt = {
 	.name = "hunt",
 	.summary = "From a command that fails now and then to the cause, stage by stage",
@@ -409,5 +400,5 @@ const struct command cmd_hunt = {
 	.options_size = sizeof(struct hunt_options),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
-	.run = run,
+	.run = work,
 };

@@ -94,10 +94,8 @@ static void defaults(void *ptr)
 {
 	struct minimize_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->confidence = 0.99;
 	options->baseline = 300;
-	trial_options_defaults(&options->trial);
 }
 
 static int check(const struct minimize_options *options, struct err *err)
@@ -235,18 +233,15 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct minimize_options *options = inv->options;
 	AUTO(minimizing_deinit) struct minimizing m = { 0 };
 	AUTO(minimize_result_deinit) struct minimize_result result = { 0 };
-	struct err err = { 0 };
+	int r = minimize(inv, &m, &result, err);
 
-	common_apply(&options->common);
-	if (minimize(inv, &m, &result, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_minimize_json(&result, stdout);
 	else

@@ -69,13 +69,6 @@ static const struct option_group groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static void defaults(void *ptr)
-{
-	struct report_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-}
-
 /* What is printed. */
 struct contents {
 	struct investigation inv;
@@ -240,19 +233,6 @@ static int report(const struct invocation *inv, struct err *err)
 	return print_all(&contents, options, format, err);
 }
 
-static int run(const struct invocation *inv)
-{
-	const struct report_options *options = inv->options;
-	struct err err = { 0 };
-
-	common_apply(&options->common);
-	if (report(inv, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
-	return EXIT_AS_EXPECTED;
-}
-
 const struct command cmd_report = {
 	.name = "report",
 	.summary = "The case as a report: text, a page, Markdown, JSON, SARIF, lines for an editor",
@@ -279,6 +259,5 @@ const struct command cmd_report = {
 	.groups = groups,
 	.options_size = sizeof(struct report_options),
 	.program = PROGRAM_NONE,
-	.defaults = defaults,
-	.run = run,
+	.run = report,
 };

@@ -50,14 +50,6 @@ static const struct option_group groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static void defaults(void *ptr)
-{
-	struct repro_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-	trial_options_defaults(&options->trial);
-}
-
 static int repro(const struct invocation *inv, struct repro_result *result, struct case_store **cs,
 		 struct err *err)
 {
@@ -93,18 +85,15 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct repro_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(repro_result_deinit) struct repro_result result = { 0 };
-	struct err err = { 0 };
+	int r = repro(inv, &result, &cs, err);
 
-	common_apply(&options->common);
-	if (repro(inv, &result, &cs, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_repro_json(&result, stdout);
 	else
@@ -138,6 +127,5 @@ const struct command cmd_repro = {
 	.groups = groups,
 	.options_size = sizeof(struct repro_options),
 	.program = PROGRAM_REQUIRED,
-	.defaults = defaults,
 	.run = run,
 };

@@ -128,7 +128,6 @@ static void defaults(void *ptr)
 {
 	struct scan_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->limit = LIMIT_DEFAULT;
 }
 
@@ -333,17 +332,14 @@ static int scan(const struct invocation *inv, struct scan_report *report, struct
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct scan_options *options = inv->options;
 	AUTO(scan_report_deinit) struct scan_report report = { 0 };
-	struct err err = { 0 };
+	int r = scan(inv, &report, err);
 
-	common_apply(&options->common);
-	if (scan(inv, &report, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_scan_json(&report, stdout);
 	else

@@ -77,7 +77,6 @@ static void create_defaults(void *ptr)
 {
 	struct create_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->dir = SENTINEL_DIR_DEFAULT;
 }
 
@@ -135,13 +134,6 @@ static int create(const struct invocation *inv, struct err *err)
 	return EXIT_AS_EXPECTED;
 }
 
-static int run_create(const struct invocation *inv)
-{
-	const struct create_options *options = inv->options;
-
-	return common_run(&options->common, create, inv);
-}
-
 static const struct command sentinel_create = {
 	.name = "sentinel create",
 	.summary = "Write a sentinel for a failure of the case",
@@ -162,7 +154,7 @@ static const struct command sentinel_create = {
 	.options_size = sizeof(struct create_options),
 	.program = PROGRAM_NONE,
 	.defaults = create_defaults,
-	.run = run_create,
+	.run = create,
 };
 
 /* ---- run ---- */
@@ -290,17 +282,11 @@ static int check(const struct invocation *inv, struct err *err)
 	return run.certificate.met ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 
-static int run_check(const struct invocation *inv)
-{
-	const struct run_options *options = inv->options;
-
-	return common_run(&options->common, check, inv);
-}
-
 static void run_defaults(void *ptr)
 {
 	struct run_options *options = ptr;
 
+	options->common.case_dir = NULL; /* a temporary one */
 	options->confidence = "0.99";
 }
 
@@ -324,7 +310,7 @@ static const struct command sentinel_run = {
 	.args_max = 1,
 	.program = PROGRAM_NONE,
 	.defaults = run_defaults,
-	.run = run_check,
+	.run = check,
 };
 
 static const struct command *const subcommands[] = { &sentinel_create, &sentinel_run, NULL };

@@ -73,7 +73,6 @@ static void defaults(void *ptr)
 {
 	struct serve_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->bind = "127.0.0.1";
 }
 
@@ -353,13 +352,6 @@ static int serve(const struct invocation *inv, struct err *err)
 	return r < 0 ? r : EXIT_AS_EXPECTED;
 }
 
-static int run(const struct invocation *inv)
-{
-	const struct serve_options *options = inv->options;
-
-	return common_run(&options->common, serve, inv);
-}
-
 const struct command cmd_serve = {
 	.name = "serve",
 	.summary = "The page of a case, live in a browser while a hunt runs",
@@ -381,5 +373,5 @@ const struct command cmd_serve = {
 	.options_size = sizeof(struct serve_options),
 	.program = PROGRAM_NONE,
 	.defaults = defaults,
-	.run = run,
+	.run = serve,
 };

@@ -29,13 +29,6 @@ static const struct option_group groups[] = {
 	OPTION_GROUPS_END,
 };
 
-static void defaults(void *ptr)
-{
-	struct show_options *options = ptr;
-
-	options->common.case_dir = CASE_DIR_DEFAULT;
-}
-
 static int describe_outcome(struct case_store *cs, const char *ids, struct strbuf *ret,
 			    int *ret_stray, struct err *err)
 {
@@ -148,21 +141,6 @@ static int show(const struct invocation *inv, struct err *err)
 	return view.signatures[0] != '\0' ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 
-static int run(const struct invocation *inv)
-{
-	const struct show_options *options = inv->options;
-	struct err err = { 0 };
-	int status;
-
-	common_apply(&options->common);
-	status = show(inv, &err);
-	if (status < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
-	return status;
-}
-
 const struct command cmd_show = {
 	.name = "show",
 	.summary = "What died in this trial, where, and what did it touch",
@@ -180,6 +158,5 @@ const struct command cmd_show = {
 	.args_min = 1,
 	.args_max = 1,
 	.program = PROGRAM_NONE,
-	.defaults = defaults,
-	.run = run,
+	.run = show,
 };

@@ -105,9 +105,7 @@ static void defaults(void *ptr)
 {
 	struct watch_options *options = ptr;
 
-	options->common.case_dir = CASE_DIR_DEFAULT;
 	options->trials = TRIALS_DEFAULT;
-	trial_options_defaults(&options->trial);
 	options->trial.observe = OBSERVE_WATCH;
 }
 
@@ -190,18 +188,15 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	return r;
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct watch_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(watch_report_deinit) struct watch_report report = { 0 };
-	struct err err = { 0 };
+	int r = watch(inv, &report, &cs, err);
 
-	common_apply(&options->common);
-	if (watch(inv, &report, &cs, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return r;
 	if (options->common.json)
 		report_watch_json(&report, stdout);
 	else

@@ -131,18 +131,15 @@ static int work(const struct worker_options *options, struct err *err)
 			       options->slots, err);
 }
 
-static int run(const struct invocation *inv)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct worker_options *options = inv->options;
-	struct err err = { 0 };
+	int r;
 
 	if (options->quiet)
 		log_set_level(LOG_QUIET);
-	if (work(options, &err) < 0) {
-		log_err(&err);
-		return EXIT_TROUBLE;
-	}
-	return EXIT_AS_EXPECTED;
+	r = work(options, err);
+	return r < 0 ? r : EXIT_AS_EXPECTED;
 }
 
 const struct command cmd_worker = {

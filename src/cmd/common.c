@@ -35,24 +35,35 @@ const struct option common_option_table[] = {
 	OPTIONS_END,
 };
 
-void common_apply(const struct common_options *common)
+void common_defaults(void *ptr)
 {
-	log_set_level(common->quiet ? LOG_QUIET : common->verbose ? LOG_DEBUG : LOG_NORMAL);
+	struct common_options *common = ptr;
+
+	common->case_dir = CASE_DIR_DEFAULT;
 }
 
-int common_run(const struct common_options *common,
-	       int (*work)(const struct invocation *inv, struct err *err),
-	       const struct invocation *inv)
+/* The worker alone has none of them. */
+static const struct common_options *common_of(const struct invocation *inv)
 {
+	for (const struct option_group *group = inv->command->groups; group->title; group++)
+		if (group->options == common_option_table)
+			return (const void *)((const char *)inv->options + group->offset);
+	return NULL;
+}
+
+int common_run(const struct invocation *inv)
+{
+	const struct common_options *common = common_of(inv);
 	struct err err = { 0 };
 	int status;
 
-	common_apply(common);
-	status = work(inv, &err);
+	if (common)
+		log_set_level(common->quiet ? LOG_QUIET : common->verbose ? LOG_DEBUG : LOG_NORMAL);
+	status = inv->command->run(inv, &err);
 	if (status >= 0)
 		return status;
 	log_err(&err);
-	return EXIT_TROUBLE;
+	return inv->command->trouble > 0 ? inv->command->trouble : EXIT_TROUBLE;
 }
 
 int common_need_case(const struct common_options *common, struct err *err)

@@ -16,10 +16,12 @@ struct common_options {
 
 extern const struct option common_option_table[];
 
-#define COMMON_GROUP(type)                                                 \
-	{                                                                  \
-		.title = "Common options", .options = common_option_table, \
-		.offset = offsetof(type, common)                           \
+void common_defaults(void *common);
+
+#define COMMON_GROUP(type)                                                    \
+	{                                                                     \
+		.title = "Common options", .options = common_option_table,    \
+		.offset = offsetof(type, common), .defaults = common_defaults \
 	}
 
 #define CASE_DIR_DEFAULT "redhand-case"
@@ -29,14 +31,8 @@ struct common_only {
 	struct common_options common;
 };
 
-/* Applies -q and -v; call first in every run(). */
-void common_apply(const struct common_options *common);
-
-/* A whole run(): applies them, calls `work`, and prints its error. `work` returns an exit status or
- * a negative error. */
-int common_run(const struct common_options *common,
-	       int (*work)(const struct invocation *inv, struct err *err),
-	       const struct invocation *inv);
+/* Runs a command as it was called: applies -q and -v, prints its error. Returns an exit status. */
+int common_run(const struct invocation *inv);
 
 /* An error unless the case is there: for what only a case can have, before one is made. */
 int common_need_case(const struct common_options *common, struct err *err);

@@ -196,8 +196,10 @@ uint64_t trial_options_cores(void)
 	return cores > 0 ? (uint64_t)cores : 1;
 }
 
-void trial_options_defaults(struct trial_options *options)
+void trial_options_defaults(void *ptr)
 {
+	struct trial_options *options = ptr;
+
 	options->jobs = trial_options_cores();
 	options->observe = OBSERVE_CRASH;
 	options->linger_ns = 1000000000;

@@ -40,12 +40,13 @@ struct trial_options {
 
 extern const struct option trial_option_table[];
 
-#define TRIAL_GROUP(type)                                                                         \
-	{                                                                                         \
-		.title = "Trials", .options = trial_option_table, .offset = offsetof(type, trial) \
+#define TRIAL_GROUP(type)                                                                          \
+	{                                                                                          \
+		.title = "Trials", .options = trial_option_table, .offset = offsetof(type, trial), \
+		.defaults = trial_options_defaults                                                 \
 	}
 
-void trial_options_defaults(struct trial_options *options);
+void trial_options_defaults(void *options);
 
 /* What `jobs` is by default. */
 uint64_t trial_options_cores(void);

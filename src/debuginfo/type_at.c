@@ -1,5 +1,5 @@
 /*
- * The field of a block by its name: types_field_at() of types.h.
+ * The type of a block, and its fields by their names: types_field_at() of types.h.
  *
  * What a block is, malloc does not know. The function that called it does: it returns a pointer to
  * the object, or has a variable that points to one.
@@ -180,8 +180,10 @@ static bool is_function(int tag)
 }
 
 /* Innermost first: a function that was inlined there asked for the block itself. */
-static bool block_type_at(struct types *types, uint64_t address, uint64_t size, Dwarf_Die *ret)
+int types_of_block(struct types *types, const struct type_place *place, Dwarf_Die *ret,
+		   struct err *err)
 {
+	uint64_t address = place->address - types->bias;
 	bool told = false;
 
 	VEC_FOREACH (&types->units, unit) {
@@ -192,7 +194,7 @@ static bool block_type_at(struct types *types, uint64_t address, uint64_t size, 
 			continue;
 		count = dwarf_getscopes(&unit->tree, address, &scopes);
 		for (int i = 0; i < count && !told; i++) {
-			struct candidate c = { .types = types, .size = size };
+			struct candidate c = { .types = types, .size = place->size };
 
 			if (!is_function(dwarf_tag(&scopes[i])))
 				continue;
@@ -201,7 +203,9 @@ static bool block_type_at(struct types *types, uint64_t address, uint64_t size, 
 		}
 		free(scopes);
 	}
-	return told;
+	return told ? 0
+		    : err_set(err, -ENOENT, "no type of %llu bytes is told there",
+			      (unsigned long long)place->size);
 }
 
 int types_field_at(struct types *types, const struct type_place *place, char **ret, struct err *err)
@@ -209,11 +213,13 @@ int types_field_at(struct types *types, const struct type_place *place, char **r
 	struct path path = { .types = types, .offset = place->offset, .len = place->len };
 	Dwarf_Die type;
 	size_t type_len;
+	int r;
 
-	if (place->offset >= place->size ||
-	    !block_type_at(types, place->address - types->bias, place->size, &type))
-		return err_set(err, -ENOENT, "no type of %llu bytes is told there",
-			       (unsigned long long)place->size);
+	if (place->offset >= place->size)
+		return err_set(err, -ENOENT, "that is behind the block's end");
+	r = types_of_block(types, place, &type, err);
+	if (r < 0)
+		return r;
 	types_add_text(&type, &path.text);
 	type_len = path.text.len;
 	if (!descend(&path, &type, 0) || path.text.len == type_len) {

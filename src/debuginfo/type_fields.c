@@ -588,8 +588,8 @@ static int no_signature(const struct signature_search *search, struct err *err)
 		       search->argument);
 }
 
-int types_object_of_function(struct types *types, const char *function, int argument,
-			     Dwarf_Die *ret, struct err *err)
+static int object_of_function(struct types *types, const char *function, int argument,
+			      Dwarf_Die *ret, struct err *err)
 {
 	AUTO(strv_deinit) struct strv names = { 0 };
 	struct signature_search search = {
@@ -624,7 +624,7 @@ int types_field_of_function(struct types *types, const char *function, int argum
 			    const char *path, struct type_field *ret, struct err *err)
 {
 	Dwarf_Die object;
-	int r = types_object_of_function(types, function, argument, &object, err);
+	int r = object_of_function(types, function, argument, &object, err);
 
 	return r < 0 ? r : types_field_of_die(types, &object, path, ret, err);
 }

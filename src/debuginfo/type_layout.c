@@ -1,4 +1,4 @@
-/* All fields of an object by their names: types_layout() of types.h. */
+/* All fields of an object by their names: types_layout_at() of types.h. */
 #include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -70,25 +70,20 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-int types_layout_of_function(struct types *types, const char *function, int argument,
-			     struct block_layout *ret, struct err *err)
+int types_layout_at(struct types *types, const struct type_place *place, struct block_layout *ret,
+		    struct err *err)
 {
 	struct layout_walk walk = { .types = types, .layout = ret };
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
-	Dwarf_Word size;
 	Dwarf_Die object;
-	int r = types_object_of_function(types, function, argument, &object, err);
+	int r = types_of_block(types, place, &object, err);
 
 	if (r < 0)
 		return r;
-	if (!types_peel(types, &object, &object) || dwarf_aggregate_size(&object, &size) != 0 ||
-	    (dwarf_tag(&object) != DW_TAG_structure_type &&
-	     dwarf_tag(&object) != DW_TAG_class_type))
-		return err_set(err, -ENODATA, "what '%s' has there has no fields", function);
+	if (dwarf_tag(&object) == DW_TAG_union_type)
+		return err_set(err, -ENODATA, "each byte of a union may be several fields");
 	types_add_text(&object, &text);
-	*ret = (struct block_layout){ .type = strbuf_take(&text),
-				      .by = mem_strdup(function),
-				      .size = size };
+	*ret = (struct block_layout){ .type = strbuf_take(&text), .size = place->size };
 	add_members(&walk, &object, 0, "", 0);
 	if (ret->fields.count > 0)
 		qsort(ret->fields.items, ret->fields.count, sizeof(ret->fields.items[0]),

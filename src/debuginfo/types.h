@@ -63,10 +63,9 @@ struct type_place {
 int types_field_at(struct types *types, const struct type_place *place, char **ret,
 		   struct err *err);
 
-/* All of its fields by name: those of structs in it with what they are in, arrays and unions as
- * one. -ENODATA when it is no struct or class. */
-int types_layout_of_function(struct types *types, const char *function, int argument,
-			     struct block_layout *ret, struct err *err);
+/* All fields of that block, by the same type; offset and length are not asked for. */
+int types_layout_at(struct types *types, const struct type_place *place, struct block_layout *ret,
+		    struct err *err);
 
 /* ---- globals ---- */
 

@@ -67,6 +67,6 @@ void types_add_text(Dwarf_Die *type, struct strbuf *sb);
 /* In bits from the start of its type; and how many a bit-field has, else 0. */
 bool types_member_bits(Dwarf_Die *member, uint64_t *ret, uint64_t *ret_size);
 
-/* The object that a function returns or takes a pointer to. */
-int types_object_of_function(struct types *types, const char *function, int argument,
-			     Dwarf_Die *ret, struct err *err);
+/* The type of a block, by the code that asked for it. */
+int types_of_block(struct types *types, const struct type_place *place, Dwarf_Die *ret,
+		   struct err *err);

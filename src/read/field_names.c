@@ -52,31 +52,60 @@ static const char *ask(struct namer *namer, const char *path, const struct type_
 	return answer.name;
 }
 
-/* From malloc outwards to the frame that says most; wrappers in between return void *. */
+/* How many frames of an allocation are asked: from malloc outwards to the one that says most.
+ * Wrappers in between return void *. */
+static size_t frames_asked(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+	size_t count = 0;
+
+	while (count < stack->count && count < FRAMES_ASKED) {
+		const struct frame *frame = &stack->frames[count++];
+
+		if (site && frame >= site && frame->kind != FRAME_INLINE)
+			break;
+	}
+	return count;
+}
+
+static bool place_of(const struct frame *frame, struct type_place *place)
+{
+	/* A return address may belong to the next function already. */
+	place->address = frame->flags & FRAME_EXACT ? frame->offset : frame->offset - 1;
+	return frame->kind == FRAME_NATIVE && frame->module && frame->module[0] == '/' &&
+	       frame->offset > 0 && !(frame->flags & FRAME_FILE_REPLACED);
+}
+
 static const char *name_in(struct namer *namer, const struct block_life *block, int64_t offset,
 			   uint64_t len)
 {
-	const struct stack *stack = &block->allocated;
-	const struct frame *site = stack_site(stack);
+	struct type_place place = { .size = block->size, .offset = (uint64_t)offset, .len = len };
+	const char *name = NULL;
 
-	for (size_t i = 0; i < stack->count && i < FRAMES_ASKED; i++) {
-		const struct frame *frame = &stack->frames[i];
-		struct type_place place = { .size = block->size,
-					    .offset = (uint64_t)offset,
-					    .len = len };
-		const char *name = NULL;
+	for (size_t i = 0; i < frames_asked(&block->allocated) && !name; i++) {
+		const struct frame *frame = &block->allocated.frames[i];
 
-		/* A return address may belong to the next function already. */
-		place.address = frame->flags & FRAME_EXACT ? frame->offset : frame->offset - 1;
-		if (frame->kind == FRAME_NATIVE && frame->module && frame->module[0] == '/' &&
-		    frame->offset > 0 && !(frame->flags & FRAME_FILE_REPLACED))
+		if (place_of(frame, &place))
 			name = ask(namer, frame->module, &place);
-		if (name)
-			return name;
-		if (site && frame >= site && frame->kind != FRAME_INLINE)
-			return NULL;
 	}
-	return NULL;
+	return name;
+}
+
+bool block_layout_read(const struct block_life *block, struct block_layout *ret)
+{
+	struct type_place place = { .size = block->size };
+
+	for (size_t i = 0; i < frames_asked(&block->allocated); i++) {
+		const struct frame *frame = &block->allocated.frames[i];
+		AUTO(types_closep) struct types *types = NULL;
+
+		if (place_of(frame, &place) && types_open(frame->module, &types, NULL) == 0 &&
+		    types_layout_at(types, &place, ret, NULL) == 0) {
+			ret->by = mem_strdup(frame->function ? frame->function : frame->module);
+			return true;
+		}
+	}
+	return false;
 }
 
 static void name_home(struct namer *namer, struct home *home, const struct block_life *block)

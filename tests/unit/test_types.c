@@ -209,7 +209,31 @@ static void test_functions_types(void **state)
 	}
 }
 
-/* Every byte by the name of its field; what is no pointer to a struct has none. */
+/* ---- globals ---- */
+
+static uint64_t symbol_address(const char *build, const char *symbol)
+{
+	AUTO(module_closep) struct module *module = NULL;
+	uint64_t address = 0;
+
+	assert_int_equal(module_open(victim(build), NULL, &module, NULL), 0);
+	assert_true(module_symbol(module, symbol, &address));
+	return address;
+}
+
+static uint64_t inside(struct types *types, const char *function)
+{
+	struct code_pieces code = { 0 };
+	struct err err = { 0 };
+	uint64_t address;
+
+	assert_int_equal(types_function(types, function, &code, &err), 0);
+	address = code.entry + 4;
+	code_pieces_deinit(&code);
+	return address;
+}
+
+/* Every byte by the name of its field; a block of another size has none. */
 static void test_layout(void **state)
 {
 	static const struct {
@@ -229,11 +253,10 @@ static void test_layout(void **state)
 	{
 		AUTO(block_layout_deinit) struct block_layout layout = { 0 };
 		struct err err = { 0 };
+		struct type_place place = { .address = inside(types, "statement_new"),
+					    .size = sizeof(struct statement) };
 
-		print_message("# %s\n", name);
-		assert_int_equal(types_layout_of_function(types, "statement_new", TYPES_RETURN,
-							  &layout, &err),
-				 0);
+		assert_int_equal(types_layout_at(types, &place, &layout, &err), 0);
 		assert_string_equal(layout.type, "struct statement");
 		assert_int_equal(layout.size, sizeof(struct statement));
 		for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
@@ -243,34 +266,23 @@ static void test_layout(void **state)
 			assert_non_null(field);
 			assert_string_equal(field->name, wanted[i].name);
 		}
-		assert_true(types_layout_of_function(types, "statement_new", 1, &layout, &err) < 0);
+		block_layout_deinit(&layout);
+		layout = (struct block_layout){ 0 };
+		place.size++;
+		assert_int_equal(types_layout_at(types, &place, &layout, &err), -ENOENT);
 	}
-}
-
-/* ---- globals ---- */
-
-static uint64_t symbol_address(const char *build, const char *symbol)
-{
-	AUTO(module_closep) struct module *module = NULL;
-	uint64_t address = 0;
-
-	assert_int_equal(module_open(victim(build), NULL, &module, NULL), 0);
-	assert_true(module_symbol(module, symbol, &address));
-	return address;
 }
 
 /* The field at an offset of a block that a function allocated; NULL: none may be told. */
 static void wants_name(struct types *types, const char *function, const struct type_place *where,
 		       const char *name)
 {
-	struct code_pieces code = { 0 };
 	struct type_place place = *where;
 	char *found = NULL;
 	struct err err = { 0 };
 	int r;
 
-	assert_int_equal(types_function(types, function, &code, &err), 0);
-	place.address = code.entry + 4;
+	place.address = inside(types, function);
 	r = types_field_at(types, &place, &found, &err);
 	if (name && r < 0)
 		fail_msg("%s+%lu: %s", function, (unsigned long)place.offset, err.message);
@@ -279,7 +291,6 @@ static void wants_name(struct types *types, const char *function, const struct t
 	else
 		assert_int_equal(r, -ENOENT);
 	mem_free(found);
-	code_pieces_deinit(&code);
 }
 
 #define NAMED(types, path, name)                                                         \

@@ -351,7 +351,7 @@ void page_block(const struct page *page)
 	if (home.len > 0)
 		txtf(page->h, "; the field: %s", strbuf_str(&home));
 	if (page->inv->layout.type)
-		txtf(page->h, "; %s, as %s gives it out", page->inv->layout.type,
+		txtf(page->h, "; %s, by the debug information of %s", page->inv->layout.type,
 		     page->inv->layout.by);
 	if (trial > 0)
 		txtf(page->h, "; as trial %" PRIu64 " shows it", trial);

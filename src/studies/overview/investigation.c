@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "case/notebook.h"
 #include "model/overview.h"
+#include "read/field_names.h"
 #include "run/settings.h"
 #include "run/tally.h"
 #include "search/stats/fisher.h"
@@ -742,4 +743,12 @@ int investigation_read(struct case_store *cs, struct readings *readings, struct 
 	fill_in_next(&inv);
 	*ret = inv;
 	return 0;
+}
+
+void layout_read(struct investigation *inv)
+{
+	const struct block_life *block = inv->judged ? investigation_block(inv) : NULL;
+
+	if (block)
+		(void)block_layout_read(block, &inv->layout);
 }

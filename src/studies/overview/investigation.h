@@ -27,8 +27,7 @@ int judgement_again(struct case_store *cs, bool *ret_same, struct verdict *ret_s
 int dots_read(struct case_store *cs, const struct investigation *inv, struct trial_dots *ret,
 	      struct err *err);
 
-/* Adds the names of the fields of the block that it is about, where the program is at hand
- * (layout_read.c). */
+/* Adds the names of the fields of the block that it is about, where the program is at hand. */
 void layout_read(struct investigation *inv);
 
 /* Adds the user's hypotheses, notes and workarounds (people.c). */

@@ -8,7 +8,7 @@
 #define ONE_INSTRUCTION ZYDIS_MAX_INSTRUCTION_LENGTH
 
 /* How good a candidate is; the greatest wins. */
-struct candidate {
+struct store_candidate {
 	struct writer writer;
 	bool likely; /* the one that most ways through the code before it lead to */
 	bool known;  /* registers tell what it wrote */
@@ -19,7 +19,7 @@ static bool overlaps(uint64_t low, uint64_t high, const struct trap *trap)
 	return low < trap->high && trap->low < high;
 }
 
-static void weigh(const struct trap *trap, struct candidate *candidate)
+static void weigh(const struct trap *trap, struct store_candidate *candidate)
 {
 	struct writer *writer = &candidate->writer;
 
@@ -31,12 +31,12 @@ static void weigh(const struct trap *trap, struct candidate *candidate)
 }
 
 /* What is watched is known, and by the registers this one wrote elsewhere. */
-static bool ruled_out(const struct trap *trap, const struct candidate *candidate)
+static bool ruled_out(const struct trap *trap, const struct store_candidate *candidate)
 {
 	return trap->low < trap->high && candidate->known && !candidate->writer.covers;
 }
 
-static bool better(const struct candidate *a, const struct candidate *b)
+static bool better(const struct store_candidate *a, const struct store_candidate *b)
 {
 	if (a->writer.covers != b->writer.covers)
 		return a->writer.covers;
@@ -46,8 +46,8 @@ static bool better(const struct candidate *a, const struct candidate *b)
 	return a->writer.store.length > b->writer.store.length;
 }
 
-static void offer(const struct trap *trap, struct candidate *candidate, struct candidate *best,
-		  unsigned int *count)
+static void offer(const struct trap *trap, struct store_candidate *candidate,
+		  struct store_candidate *best, unsigned int *count)
 {
 	weigh(trap, candidate);
 	if (ruled_out(trap, candidate))
@@ -58,10 +58,10 @@ static void offer(const struct trap *trap, struct candidate *candidate, struct c
 }
 
 /* A rep that goes on stays where it is. */
-static void offer_repeated(const struct code *code, const struct trap *trap, struct candidate *best,
-			   unsigned int *count)
+static void offer_repeated(const struct code *code, const struct trap *trap,
+			   struct store_candidate *best, unsigned int *count)
 {
-	struct candidate candidate = { 0 };
+	struct store_candidate candidate = { 0 };
 	struct decoded d;
 
 	if (!decoded_at(code, trap->rip, &d) || !store_take(&d, &candidate.writer.store) ||
@@ -75,7 +75,7 @@ static void offer_repeated(const struct code *code, const struct trap *trap, str
 
 int arch_decode_before(const struct trap *trap, struct writer *ret)
 {
-	struct candidate best = { 0 };
+	struct store_candidate best = { 0 };
 	unsigned int count = 0;
 	uint64_t likely = 0;
 	struct before how;
@@ -85,7 +85,7 @@ int arch_decode_before(const struct trap *trap, struct writer *ret)
 		return -EINVAL;
 	(void)code_before(&code, trap->rip, trap->start_hint, &likely, 1, &how);
 	for (uint64_t back = 1; back <= ONE_INSTRUCTION && back <= trap->rip; back++) {
-		struct candidate candidate = { .likely = trap->rip - back == likely };
+		struct store_candidate candidate = { .likely = trap->rip - back == likely };
 		struct decoded d;
 
 		if (how.certain && !candidate.likely)

@@ -10,14 +10,14 @@
 #define ZEROS 16
 
 /* One instruction on the way; operands are decoded when the cheap questions leave it in. */
-struct step {
+struct sweep_step {
 	struct decoded d;
 	ZydisDecoderContext context;
 	bool has_memory; /* an operand with an address of its own in the code */
 	bool has_operands;
 };
 
-static bool take_operands(const struct code *code, struct step *step)
+static bool take_operands(const struct code *code, struct sweep_step *step)
 {
 	if (!step->has_operands)
 		step->has_operands = ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
@@ -26,7 +26,7 @@ static bool take_operands(const struct code *code, struct step *step)
 	return step->has_operands;
 }
 
-static void report(struct sweep *sweep, enum scan_match match, const struct step *step)
+static void report(struct sweep *sweep, enum scan_match match, const struct sweep_step *step)
 {
 	struct sweep_hit hit = { .match = match };
 
@@ -40,7 +40,7 @@ static void report(struct sweep *sweep, enum scan_match match, const struct step
 /* ---- stores at an offset ---- */
 
 /* What nearly all instructions fail, told without their operands. */
-static bool may_store(const struct scan_query *query, const struct step *step)
+static bool may_store(const struct scan_query *query, const struct sweep_step *step)
 {
 	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 	int64_t displacement = instruction->raw.disp.value;
@@ -93,7 +93,7 @@ static bool base_allowed(struct sweep *sweep, const struct store *store)
 	return true;
 }
 
-static bool match_field(struct sweep *sweep, const struct code *code, struct step *step)
+static bool match_field(struct sweep *sweep, const struct code *code, struct sweep_step *step)
 {
 	const struct scan_query *query = sweep->query;
 	struct sweep_hit hit = { .match = SCAN_STORE };
@@ -117,7 +117,7 @@ static bool match_field(struct sweep *sweep, const struct code *code, struct ste
 
 /* ---- addresses and constants ---- */
 
-static bool is_fixed(const struct step *step)
+static bool is_fixed(const struct sweep_step *step)
 {
 	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 
@@ -144,7 +144,7 @@ static bool fixed_part(const struct memory_operand *operand, uint64_t *ret)
 	return operand->fixed || (operand->base == NO_REGISTER && operand->segment == NO_REGISTER);
 }
 
-static bool match_store_to(struct sweep *sweep, const struct step *step)
+static bool match_store_to(struct sweep *sweep, const struct sweep_step *step)
 {
 	const struct scan_query *query = sweep->query;
 	struct sweep_hit hit = { .match = SCAN_STORE };
@@ -161,7 +161,7 @@ static bool match_store_to(struct sweep *sweep, const struct step *step)
 	return true;
 }
 
-static bool has_operand_at(const struct scan_query *query, const struct step *step)
+static bool has_operand_at(const struct scan_query *query, const struct sweep_step *step)
 {
 	for (unsigned int i = 0; i < step->d.instruction.operand_count_visible; i++) {
 		const ZydisDecodedOperand *operand = &step->d.operands[i];
@@ -178,7 +178,7 @@ static bool has_operand_at(const struct scan_query *query, const struct step *st
 }
 
 /* As an immediate, or as the target of a jump or call. */
-static bool has_immediate_in(const struct scan_query *query, const struct step *step)
+static bool has_immediate_in(const struct scan_query *query, const struct sweep_step *step)
 {
 	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 
@@ -195,7 +195,7 @@ static bool has_immediate_in(const struct scan_query *query, const struct step *
 	return false;
 }
 
-static bool match_address(struct sweep *sweep, const struct code *code, struct step *step)
+static bool match_address(struct sweep *sweep, const struct code *code, struct sweep_step *step)
 {
 	bool fixed = is_fixed(step) && take_operands(code, step);
 
@@ -208,7 +208,7 @@ static bool match_address(struct sweep *sweep, const struct code *code, struct s
 	return true;
 }
 
-static bool match_value(struct sweep *sweep, const struct code *code, struct step *step)
+static bool match_value(struct sweep *sweep, const struct code *code, struct sweep_step *step)
 {
 	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 	uint64_t asked = sweep->query->value;
@@ -233,7 +233,7 @@ static bool match_value(struct sweep *sweep, const struct code *code, struct ste
 	return false;
 }
 
-static void match(struct sweep *sweep, const struct code *code, struct step *step)
+static void match(struct sweep *sweep, const struct code *code, struct sweep_step *step)
 {
 	const struct scan_query *query = sweep->query;
 	bool found = false;
@@ -247,7 +247,7 @@ static void match(struct sweep *sweep, const struct code *code, struct step *ste
 }
 
 static unsigned int decode_step(const struct code *code, uint64_t offset, size_t room,
-				struct step *ret)
+				struct sweep_step *ret)
 {
 	ZydisDecodedInstruction *instruction = &ret->d.instruction;
 
@@ -275,7 +275,7 @@ static size_t zeros_at(const uint8_t *bytes, size_t len)
 size_t sweep_code(struct sweep *sweep, const uint8_t *bytes, size_t len, uint64_t address,
 		  const uint64_t *starts, size_t start_count)
 {
-	struct step step;
+	struct sweep_step step;
 	struct code code;
 	uint64_t at = 0;
 	size_t next = 0;

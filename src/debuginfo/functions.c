@@ -147,7 +147,7 @@ static void set_ranges(struct module *module, struct function *function, uint64_
 
 /* ---- search ---- */
 
-struct search {
+struct functions_walk {
 	struct module *module;
 	struct functions *ret;
 	const char *wanted;
@@ -159,7 +159,7 @@ struct search {
 
 static void look_at(void *ctx, const struct elf_symbol *symbol)
 {
-	struct search *search = ctx;
+	struct functions_walk *search = ctx;
 	struct function function = { .entry = symbol->start - search->bias };
 	AUTO(mem_freep) char *name = NULL;
 
@@ -191,7 +191,7 @@ static void look_at(void *ctx, const struct elf_symbol *symbol)
 }
 
 /* "f.cold" belongs to "f"; where there are several of both, to the one that it is called after. */
-static void add_cold(struct search *search)
+static void add_cold(struct functions_walk *search)
 {
 	VEC_FOREACH (&search->cold, cold) {
 		size_t len = (size_t)(strstr(cold->name, ".cold") - cold->name);
@@ -207,7 +207,7 @@ static void add_cold(struct search *search)
 static void find(struct module *module, const char *name, bool scoped, struct functions *ret)
 {
 	AUTO(mem_freep) char *word = last_word(name);
-	struct search search = {
+	struct functions_walk search = {
 		.module = module, .ret = ret, .wanted = name, .word = word, .scoped = scoped
 	};
 

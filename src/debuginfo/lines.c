@@ -14,16 +14,16 @@
 /* Nesting of DIEs that is still followed; compilers stay far below, damaged files may not. */
 #define DEPTH_MAX 64
 
-struct function {
+struct line_function {
 	Dwarf_Addr low, high;
 	Dwarf_Die die;
 };
 
-struct unit {
+struct line_unit {
 	Dwarf_Die die;	/* has the line table */
 	Dwarf_Die tree; /* has the functions: the same, or the unit in the .dwo file */
 	bool indexed;	/* `functions` was filled */
-	VEC(struct function) functions; /* ascending by low */
+	VEC(struct line_function) functions; /* ascending by low */
 };
 
 struct unit_range {
@@ -38,7 +38,7 @@ struct scope {
 
 struct lines {
 	Dwarf_Addr bias; /* Dwfl_Module address = DWARF address + bias */
-	VEC(struct unit) units;
+	VEC(struct line_unit) units;
 	VEC(struct unit_range) ranges; /* ascending by low */
 	VEC(struct scope) scopes;      /* that were asked for */
 };
@@ -52,7 +52,7 @@ static int by_unit_low(const void *a, const void *b)
 
 static int by_function_low(const void *a, const void *b)
 {
-	const struct function *x = a, *y = b;
+	const struct line_function *x = a, *y = b;
 
 	return x->low < y->low ? -1 : x->low > y->low;
 }
@@ -84,7 +84,7 @@ struct lines *lines_new(struct Dwfl_Module *mod)
 	lines = mem_alloc(sizeof(*lines));
 	lines->bias = bias;
 	while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &sub) == 0) {
-		struct unit unit = { .die = die, .tree = die };
+		struct line_unit unit = { .die = die, .tree = die };
 
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
@@ -115,7 +115,7 @@ void lines_free(struct lines *lines)
 
 /* Adds every function with code below this DIE. They stand not only at the top: Rust and C++ put
  * them into namespaces, classes and other functions. */
-static void unit_index(struct unit *unit, Dwarf_Die *parent, unsigned int depth)
+static void unit_index(struct line_unit *unit, Dwarf_Die *parent, unsigned int depth)
 {
 	Dwarf_Die die;
 
@@ -130,7 +130,7 @@ static void unit_index(struct unit *unit, Dwarf_Die *parent, unsigned int depth)
 			while ((offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0)
 				if (low < high && low != 0)
 					VEC_PUSH(&unit->functions,
-						 ((struct function){ low, high, die }));
+						 ((struct line_function){ low, high, die }));
 			unit_index(unit, &die, depth + 1);
 			break;
 		case DW_TAG_namespace:
@@ -145,7 +145,7 @@ static void unit_index(struct unit *unit, Dwarf_Die *parent, unsigned int depth)
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static struct unit *find_unit(struct lines *lines, Dwarf_Addr address)
+static struct line_unit *find_unit(struct lines *lines, Dwarf_Addr address)
 {
 	size_t low = 0, high = lines->ranges.count;
 
@@ -165,7 +165,7 @@ static struct unit *find_unit(struct lines *lines, Dwarf_Addr address)
 	return NULL;
 }
 
-static Dwarf_Die *find_function(struct unit *unit, Dwarf_Addr address)
+static Dwarf_Die *find_function(struct line_unit *unit, Dwarf_Addr address)
 {
 	size_t low = 0, high;
 
@@ -257,7 +257,7 @@ static uint32_t die_number(Dwarf_Die *die, unsigned int name)
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-static void line_of_address(struct unit *unit, Dwarf_Addr address, struct line_frame *frame)
+static void line_of_address(struct line_unit *unit, Dwarf_Addr address, struct line_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
 	int number;
@@ -269,7 +269,7 @@ static void line_of_address(struct unit *unit, Dwarf_Addr address, struct line_f
 }
 
 /* Where the inlined function `die` was called: that is the line of the frame around it. */
-static void line_of_call(struct unit *unit, Dwarf_Die *die, struct line_frame *frame)
+static void line_of_call(struct line_unit *unit, Dwarf_Die *die, struct line_frame *frame)
 {
 	uint32_t file = die_number(die, DW_AT_call_file);
 	Dwarf_Files *files;
@@ -287,7 +287,7 @@ size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[L
 	Dwarf_Attribute attr;
 	const char *directory;
 	Dwarf_Die *function;
-	struct unit *unit;
+	struct line_unit *unit;
 
 	address -= lines->bias;
 	unit = find_unit(lines, address);
@@ -319,7 +319,7 @@ size_t lines_find(struct lines *lines, uint64_t address, struct line_frame ret[L
 
 size_t lines_ranges(struct lines *lines, uint64_t address, struct line_range *ret, size_t room)
 {
-	struct unit *unit = find_unit(lines, address - lines->bias);
+	struct line_unit *unit = find_unit(lines, address - lines->bias);
 	Dwarf_Die *function = unit ? find_function(unit, address - lines->bias) : NULL;
 	Dwarf_Addr base, low, high;
 	ptrdiff_t offset = 0;
@@ -372,7 +372,7 @@ static bool count_registers(Dwarf_Die *type, unsigned int *integers, unsigned in
 
 bool lines_arguments_in_registers(struct lines *lines, uint64_t address)
 {
-	struct unit *unit = find_unit(lines, address - lines->bias);
+	struct line_unit *unit = find_unit(lines, address - lines->bias);
 	Dwarf_Die *found = unit ? find_function(unit, address - lines->bias) : NULL;
 	unsigned int integers = 1, vectors = 0; /* one for a result that is a structure */
 	Dwarf_Die function, child, origin;

@@ -22,7 +22,7 @@
 #define SHELF_UNUSED_MAX 32 /* kept open although nobody uses them */
 
 /* What is known about one address; kept, because the same frames come back in every trial. */
-struct named {
+struct named_symbol {
 	uint64_t vaddr;
 	struct frame *frames; /* NULL while the slot is free */
 	size_t count;
@@ -41,7 +41,7 @@ struct module {
 	struct lines *lines;	     /* NULL as well when there is no DWARF */
 	bool lines_tried;
 	struct eh_frames *eh_frames; /* NULL until asked for */
-	struct named *named;	     /* open addressing */
+	struct named_symbol *named;  /* open addressing */
 	size_t named_count, named_room;
 	char *path;	    /* of a file that may be shared; NULL: not on the shelf */
 	struct stat st;	    /* of that file, when it was opened */
@@ -538,7 +538,7 @@ static bool prefers_symbol(const char *name, const char *linkage_name, const cha
 	return strspn(symbol, "_") < strspn(name, "_");
 }
 
-static void name_into(struct module *module, struct named *named)
+static void name_into(struct module *module, struct named_symbol *named)
 {
 	struct line_frame lines[LINE_FRAMES_MAX];
 	uint64_t address = named->vaddr + module->bias;
@@ -573,7 +573,7 @@ static void name_into(struct module *module, struct named *named)
 	}
 }
 
-static size_t slot_of(const struct named *table, size_t room, uint64_t vaddr)
+static size_t slot_of(const struct named_symbol *table, size_t room, uint64_t vaddr)
 {
 	size_t i = (size_t)((vaddr * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (room - 1);
 
@@ -585,7 +585,7 @@ static size_t slot_of(const struct named *table, size_t room, uint64_t vaddr)
 static void named_grow(struct module *module)
 {
 	size_t room = module->named_room > 0 ? module->named_room * 2 : 64;
-	struct named *table = mem_alloc(room * sizeof(*table));
+	struct named_symbol *table = mem_alloc(room * sizeof(*table));
 
 	for (size_t i = 0; i < module->named_room; i++)
 		if (module->named[i].frames)
@@ -597,7 +597,7 @@ static void named_grow(struct module *module)
 
 const struct frame *module_name(struct module *module, uint64_t vaddr, size_t *ret_count)
 {
-	struct named *named;
+	struct named_symbol *named;
 
 	if (module->named_count * 2 >= module->named_room)
 		named_grow(module);

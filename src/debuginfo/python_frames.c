@@ -15,13 +15,13 @@
 #define TEXT_MAX 1024
 #define LINETABLE_MAX 65536
 
-struct walk {
+struct frames_walk {
 	const struct python_layout *layout;
 	memory_reader *read;
 	void *arg;
 };
 
-static bool read_word(const struct walk *walk, taddr address, uint64_t *ret)
+static bool read_word(const struct frames_walk *walk, taddr address, uint64_t *ret)
 {
 	return walk->read(walk->arg, address, ret, sizeof(*ret));
 }
@@ -42,7 +42,8 @@ static uint32_t half_at(const uint8_t *bytes, uint32_t offset)
 	return half;
 }
 
-static bool is_thread(const struct walk *walk, taddr state, const struct python_thread *thread)
+static bool is_thread(const struct frames_walk *walk, taddr state,
+		      const struct python_thread *thread)
 {
 	uint64_t id;
 
@@ -55,7 +56,7 @@ static bool is_thread(const struct walk *walk, taddr state, const struct python_
 }
 
 /* The PyThreadState of the thread, or 0. */
-static taddr find_thread(const struct walk *walk, const struct python_thread *thread)
+static taddr find_thread(const struct frames_walk *walk, const struct python_thread *thread)
 {
 	const struct python_layout *l = walk->layout;
 	unsigned int threads = 0;
@@ -98,7 +99,7 @@ static void add_utf8(struct strbuf *sb, uint32_t c)
 }
 
 /* A str object as UTF-8; NULL when it cannot be read. */
-static char *read_text(const struct walk *walk, taddr object)
+static char *read_text(const struct frames_walk *walk, taddr object)
 {
 	const struct python_layout *l = walk->layout;
 	struct strbuf text = { 0 };
@@ -185,7 +186,7 @@ uint32_t python_line(const uint8_t *table, size_t len, uint32_t first_line, uint
 	return 0;
 }
 
-static uint32_t read_line(const struct walk *walk, const uint8_t *code, uint64_t instruction)
+static uint32_t read_line(const struct frames_walk *walk, const uint8_t *code, uint64_t instruction)
 {
 	const struct python_layout *l = walk->layout;
 	taddr object = word_at(code, l->code.linetable);
@@ -204,7 +205,7 @@ static uint32_t read_line(const struct walk *walk, const uint8_t *code, uint64_t
 
 /* Adds one Python frame. 1: added; 0: passed over, as Python's own tracebacks do; negative: its
  * memory cannot be read. */
-static int add_code(const struct walk *walk, taddr object, uint64_t instruction, bool begun,
+static int add_code(const struct frames_walk *walk, taddr object, uint64_t instruction, bool begun,
 		    struct python_frames *ret)
 {
 	const struct python_layout *l = walk->layout;
@@ -227,7 +228,8 @@ static int add_code(const struct walk *walk, taddr object, uint64_t instruction,
 	return 1;
 }
 
-static int add_frame(const struct walk *walk, const uint8_t *frame, struct python_frames *ret)
+static int add_frame(const struct frames_walk *walk, const uint8_t *frame,
+		     struct python_frames *ret)
 {
 	const struct python_layout *l = walk->layout;
 	taddr object = python_code_object(word_at(frame, l->frame.code));
@@ -240,7 +242,7 @@ static int add_frame(const struct walk *walk, const uint8_t *frame, struct pytho
 int python_frames_add(const struct python_layout *layout, taddr object, uint32_t instruction,
 		      memory_reader *read, void *arg, struct python_frames *ret)
 {
-	return add_code(&(struct walk){ .layout = layout, .read = read, .arg = arg }, object,
+	return add_code(&(struct frames_walk){ .layout = layout, .read = read, .arg = arg }, object,
 			instruction, true, ret);
 }
 
@@ -251,7 +253,8 @@ static void place(struct python_frames *frames, size_t first, taddr native_stack
 		frames->items[i].native_stack = native_stack;
 }
 
-static void walk_frames(const struct walk *walk, taddr at, taddr cframe, struct python_frames *ret)
+static void walk_frames(const struct frames_walk *walk, taddr at, taddr cframe,
+			struct python_frames *ret)
 {
 	const struct python_layout *l = walk->layout;
 	uint8_t frame[256];
@@ -288,7 +291,7 @@ static void walk_frames(const struct walk *walk, taddr at, taddr cframe, struct 
 int python_frames_read(const struct python_layout *layout, const struct python_thread *thread,
 		       memory_reader *read, void *arg, struct python_frames *ret)
 {
-	struct walk walk = { .layout = layout, .read = read, .arg = arg };
+	struct frames_walk walk = { .layout = layout, .read = read, .arg = arg };
 	taddr state, at, cframe = 0;
 
 	if (layout->frame.size > 256 || layout->frame.size < 72)

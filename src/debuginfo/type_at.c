@@ -14,7 +14,7 @@
 #define DEPTH_MAX 16
 
 /* The one type of that size that was met; ambiguous when there are two. */
-struct candidate {
+struct type_candidate {
 	struct types *types;
 	uint64_t size;
 	Dwarf_Die type;
@@ -27,7 +27,7 @@ static bool is_aggregate(int tag)
 }
 
 /* What a variable, parameter or result points to, if that has the size of the block. */
-static void consider(struct candidate *c, Dwarf_Die *die)
+static void consider(struct type_candidate *c, Dwarf_Die *die)
 {
 	Dwarf_Die pointer, object;
 	Dwarf_Word size;
@@ -47,7 +47,8 @@ static void consider(struct candidate *c, Dwarf_Die *die)
 	c->found = true;
 }
 
-static void consider_variables(struct candidate *c, Dwarf_Die *scope, int tag, unsigned int depth)
+static void consider_variables(struct type_candidate *c, Dwarf_Die *scope, int tag,
+			       unsigned int depth)
 {
 	Dwarf_Die die;
 
@@ -62,7 +63,7 @@ static void consider_variables(struct candidate *c, Dwarf_Die *scope, int tag, u
 }
 
 /* The result says most, a variable more than a parameter: that was there before the block. */
-static bool type_of_block(struct candidate *c, Dwarf_Die *function)
+static bool type_of_block(struct type_candidate *c, Dwarf_Die *function)
 {
 	static const int tags[] = { DW_TAG_variable, DW_TAG_formal_parameter };
 
@@ -194,7 +195,7 @@ int types_of_block(struct types *types, const struct type_place *place, Dwarf_Di
 			continue;
 		count = dwarf_getscopes(&unit->tree, address, &scopes);
 		for (int i = 0; i < count && !told; i++) {
-			struct candidate c = { .types = types, .size = place->size };
+			struct type_candidate c = { .types = types, .size = place->size };
 
 			if (!is_function(dwarf_tag(&scopes[i])))
 				continue;

@@ -207,7 +207,7 @@ bool types_peel(struct types *types, Dwarf_Die *type, Dwarf_Die *ret)
 /* ---- members ---- */
 
 /* Where we are in an object, and what is there. */
-struct cursor {
+struct path_cursor {
 	struct types *types;
 	Dwarf_Die type;		 /* peeled */
 	unsigned int dimensions; /* of an array, those that have an index already */
@@ -258,7 +258,7 @@ bool types_member_bits(Dwarf_Die *member, uint64_t *ret, uint64_t *ret_size)
 }
 
 /* Looks in the type, its unnamed members and its bases. */
-static bool find_member(struct cursor *cursor, Dwarf_Die *type, const char *name, size_t len,
+static bool find_member(struct path_cursor *cursor, Dwarf_Die *type, const char *name, size_t len,
 			unsigned int depth, struct strv *names, Dwarf_Die *ret, uint64_t *ret_bits,
 			uint64_t *ret_size)
 {
@@ -293,8 +293,8 @@ static bool find_member(struct cursor *cursor, Dwarf_Die *type, const char *name
 	return false;
 }
 
-static int no_field(struct cursor *cursor, const char *name, size_t len, const struct strv *names,
-		    struct err *err)
+static int no_field(struct path_cursor *cursor, const char *name, size_t len,
+		    const struct strv *names, struct err *err)
 {
 	AUTO(mem_freep) char *field = mem_strndup(name, len);
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
@@ -303,7 +303,7 @@ static int no_field(struct cursor *cursor, const char *name, size_t len, const s
 	return types_unknown(strbuf_str(&text), "field", field, names, err);
 }
 
-static int step_member(struct cursor *cursor, const char *name, size_t len, struct err *err)
+static int step_member(struct path_cursor *cursor, const char *name, size_t len, struct err *err)
 {
 	AUTO(strv_deinit) struct strv names = { 0 };
 	uint64_t bits, size;
@@ -364,7 +364,7 @@ static bool element_size(Dwarf_Die *array, unsigned int used, uint64_t *ret)
 	return true;
 }
 
-static int step_index(struct cursor *cursor, uint64_t index, struct err *err)
+static int step_index(struct path_cursor *cursor, uint64_t index, struct err *err)
 {
 	uint64_t count, size, bits, more;
 	Dwarf_Die type;
@@ -390,7 +390,7 @@ static int step_index(struct cursor *cursor, uint64_t index, struct err *err)
 	return 0;
 }
 
-static int walk_path(struct cursor *cursor, const char *path, struct err *err)
+static int walk_path(struct path_cursor *cursor, const char *path, struct err *err)
 {
 	const char *at = path;
 	int r = 0;
@@ -425,7 +425,7 @@ static int walk_path(struct cursor *cursor, const char *path, struct err *err)
 int types_field_of_die(struct types *types, Dwarf_Die *type, const char *path,
 		       struct type_field *ret, struct err *err)
 {
-	struct cursor cursor = { .types = types };
+	struct path_cursor cursor = { .types = types };
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
 	struct type_field field = { 0 };
 	Dwarf_Word size;

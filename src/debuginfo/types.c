@@ -228,16 +228,16 @@ int types_unknown(const char *where, const char *kind, const char *typed, const 
 
 /* ---- all declarations ---- */
 
-struct walk {
+struct types_walk_state {
 	declared_fn *fn;
 	void *ctx;
 	const struct types_unit *unit;
 	struct strbuf scope;
 };
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent, unsigned int depth);
+static void walk_children(struct types_walk_state *walk, Dwarf_Die *parent, unsigned int depth);
 
-static void walk_into(struct walk *walk, Dwarf_Die *die, unsigned int depth)
+static void walk_into(struct types_walk_state *walk, Dwarf_Die *die, unsigned int depth)
 {
 	const char *name = dwarf_diename(die);
 	size_t len = walk->scope.len;
@@ -252,7 +252,7 @@ static void walk_into(struct walk *walk, Dwarf_Die *die, unsigned int depth)
 		walk->scope.data[len] = '\0';
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent, unsigned int depth)
+static void walk_children(struct types_walk_state *walk, Dwarf_Die *parent, unsigned int depth)
 {
 	Dwarf_Die die;
 
@@ -278,7 +278,7 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent, unsigned int dep
 
 void types_walk(struct types *types, declared_fn *fn, void *ctx)
 {
-	struct walk walk = { .fn = fn, .ctx = ctx };
+	struct types_walk_state walk = { .fn = fn, .ctx = ctx };
 
 	VEC_FOREACH (&types->units, unit) {
 		walk.unit = unit;

@@ -31,7 +31,7 @@ struct walker {
 };
 
 /* What one step found out. */
-struct step {
+struct unwind_step {
 	bool signal;   /* this frame is a signal trampoline */
 	bool began;    /* nobody called this frame's function: it was put there to begin */
 	bool returned; /* the frame that was found is gone: its function has returned */
@@ -106,7 +106,7 @@ static bool is_trampoline(struct walker *w, taddr address)
 	       w->arch->is_sigreturn(code, w->arch->sigreturn_len);
 }
 
-static bool step_signal(struct walker *w, struct step *step)
+static bool step_signal(struct walker *w, struct unwind_step *step)
 {
 	struct registers restored = w->registers;
 	taddr sp = reg(w, w->arch->sp);
@@ -140,7 +140,7 @@ static bool step_top(struct walker *w, size_t offset)
 	return true;
 }
 
-static bool step_frame_pointer(struct walker *w, struct step *step)
+static bool step_frame_pointer(struct walker *w, struct unwind_step *step)
 {
 	taddr fp = reg(w, w->arch->fp), sp = reg(w, w->arch->sp), frame[2];
 
@@ -225,7 +225,7 @@ static enum belief leads_on(const struct walker *from)
 	return BELIEF_YES;
 }
 
-static bool step_guess(struct walker *w, struct step *step)
+static bool step_guess(struct walker *w, struct unwind_step *step)
 {
 	taddr at = (reg(w, w->arch->sp) + 7) & ~UINT64_C(7), address;
 	enum belief belief = BELIEF_NO;
@@ -336,7 +336,7 @@ static bool returned_from(const struct walker *now, taddr back, taddr at, struct
 /* Execution stands where no code is, and a return led there: the word below the stack pointer says
  * so. Zeros stand there after a call through NULL, too; but no frame ends in the middle of such a
  * call, since frames end where the stack is aligned. */
-static bool step_returned(struct walker *w, struct step *step)
+static bool step_returned(struct walker *w, struct unwind_step *step)
 {
 	const struct snapshot *snapshot = w->space->snapshot;
 	taddr sp = reg(w, w->arch->sp), word;
@@ -404,7 +404,7 @@ static bool began_by_hand(struct walker *w)
 }
 
 /* When nothing tells where the frame ends. */
-static enum outcome step_by_looking(struct walker *w, struct step *step)
+static enum outcome step_by_looking(struct walker *w, struct unwind_step *step)
 {
 	taddr word;
 
@@ -413,7 +413,7 @@ static enum outcome step_by_looking(struct walker *w, struct step *step)
 	return space_read(w->space, reg(w, w->arch->sp), &word, 8) ? STEP_NO_WAY : STEP_NO_MEMORY;
 }
 
-static enum outcome step_without_information(struct walker *w, struct step *step)
+static enum outcome step_without_information(struct walker *w, struct unwind_step *step)
 {
 	if (step_signal(w, step))
 		return STEP_DONE;
@@ -449,7 +449,7 @@ static bool is_cut_off(struct walker *w)
 	return w->missed >= sp && w->missed < stack->end;
 }
 
-static enum outcome step_once(struct walker *w, struct step *step)
+static enum outcome step_once(struct walker *w, struct unwind_step *step)
 {
 	taddr pc = reg(w, w->arch->pc);
 	taddr inside = w->exact ? pc : pc - 1;
@@ -476,11 +476,11 @@ static enum outcome step_once(struct walker *w, struct step *step)
 /* From where a frame ended whose function has returned to who was written over: to who called that.
  * What registers a function leaves as they were is what they are. */
 static enum outcome step_past_returned(struct walker *w, const struct raw_frame *now,
-				       struct step *step)
+				       struct unwind_step *step)
 {
 	w->registers = now->registers;
 	leave(w, now->pc, now->registers.value[w->arch->sp], true);
-	*step = (struct step){ 0 };
+	*step = (struct unwind_step){ 0 };
 	return step_by_looking(w, step);
 }
 
@@ -492,7 +492,7 @@ static enum stack_end end_of(enum outcome outcome)
 }
 
 /* Has the walk come round, or to its end? STACK_TOO_DEEP: neither, it goes on. */
-static enum stack_end end_here(struct walker *w, const struct step *step, taddr old_pc,
+static enum stack_end end_here(struct walker *w, const struct unwind_step *step, taddr old_pc,
 			       taddr old_sp)
 {
 	/* From the signal's stack to any other: up or down. */
@@ -525,7 +525,7 @@ size_t unwind(struct space *space, struct jit_names *jit, struct raw_frame *ret,
 	while (count < room) {
 		taddr old_pc = reg(&w, w.arch->pc), old_sp = reg(&w, w.arch->sp);
 		struct raw_frame *frame = &ret[count++], *gone = NULL;
-		struct step step = { 0 };
+		struct unwind_step step = { 0 };
 		enum outcome outcome;
 
 		*frame = (struct raw_frame){ .pc = old_pc,

@@ -24,7 +24,7 @@
 /* Compressed sections can claim any size; stop before the machine runs out of memory. */
 #define READ_MEMORY_BYTES (8ull << 30)
 
-struct check {
+struct checked_program {
 	const char *id;
 	const char *title;
 	void (*judge)(const struct program_facts *facts, struct finding *finding);
@@ -210,7 +210,7 @@ static void judge_allocator(const struct program_facts *facts, struct finding *f
 	}
 }
 
-static const struct check checks[] = {
+static const struct checked_program checks[] = {
 	{ "program-format", "file format", judge_format },
 	{ "program-machine", "architecture", judge_machine },
 	{ "program-linkage", "linkage", judge_linkage },

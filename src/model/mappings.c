@@ -6,11 +6,11 @@
 #include "base/vec.h"
 
 /* What is left of the line that is being read. */
-struct cursor {
+struct maps_cursor {
 	const char *at, *end;
 };
 
-static bool take_hex(struct cursor *c, uint64_t *ret)
+static bool take_hex(struct maps_cursor *c, uint64_t *ret)
 {
 	const char *start = c->at;
 	uint64_t value = 0;
@@ -29,7 +29,7 @@ static bool take_hex(struct cursor *c, uint64_t *ret)
 	return c->at > start;
 }
 
-static bool take(struct cursor *c, char ch)
+static bool take(struct maps_cursor *c, char ch)
 {
 	if (c->at == c->end || *c->at != ch)
 		return false;
@@ -37,7 +37,7 @@ static bool take(struct cursor *c, char ch)
 	return true;
 }
 
-static bool take_perms(struct cursor *c, unsigned int *ret)
+static bool take_perms(struct maps_cursor *c, unsigned int *ret)
 {
 	static const char letters[] = "rwxs";
 	unsigned int perms = 0;
@@ -57,7 +57,7 @@ static bool take_perms(struct cursor *c, unsigned int *ret)
 }
 
 /* A word that does not matter here, and the blanks after it. */
-static bool skip_word(struct cursor *c)
+static bool skip_word(struct maps_cursor *c)
 {
 	const char *start = c->at;
 
@@ -70,7 +70,7 @@ static bool skip_word(struct cursor *c)
 	return true;
 }
 
-static char *copy_path(const struct cursor *c)
+static char *copy_path(const struct maps_cursor *c)
 {
 	char *path = mem_strndup(c->at, (size_t)(c->end - c->at)), *to = path;
 
@@ -86,7 +86,7 @@ static char *copy_path(const struct cursor *c)
 	return path;
 }
 
-static bool parse_line(struct mappings *mappings, struct cursor c)
+static bool parse_line(struct mappings *mappings, struct maps_cursor c)
 {
 	struct mapping m = { 0 };
 
@@ -107,7 +107,7 @@ size_t mappings_parse(struct mappings *mappings, const char *text, size_t len)
 
 	while (text < end) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		struct cursor line = { text, newline ? newline : end };
+		struct maps_cursor line = { text, newline ? newline : end };
 
 		bad += !parse_line(mappings, line);
 		text = line.end + 1;

@@ -115,19 +115,19 @@ static bool same_name(const char *a, const char *b)
 	return len == name_len(b) && memcmp(a, b, len) == 0;
 }
 
-struct names {
+struct variable_names {
 	struct strbuf text;
 	size_t count;
 };
 
-static void add_name(struct names *names, const char *line)
+static void add_name(struct variable_names *names, const char *line)
 {
 	if (names->count++ < NAMES_TOLD)
 		strbuf_addf(&names->text, "%s%.*s", names->text.len > 0 ? ", " : "",
 			    (int)name_len(line), line);
 }
 
-static void tell_names(struct names *names, const char *what, struct strv *ret)
+static void tell_names(struct variable_names *names, const char *what, struct strv *ret)
 {
 	if (names->count > NAMES_TOLD)
 		strbuf_addf(&names->text, " and %zu more", names->count - NAMES_TOLD);
@@ -148,7 +148,7 @@ static void compare_variables(const char *then, const char *now, struct strv *re
 {
 	AUTO(strv_deinit) struct strv old = { 0 };
 	AUTO(strv_deinit) struct strv new = { 0 };
-	struct names gone = { 0 }, added = { 0 }, differ = { 0 };
+	struct variable_names gone = { 0 }, added = { 0 }, differ = { 0 };
 
 	if (!then || !now)
 		return;

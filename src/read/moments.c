@@ -112,14 +112,14 @@ static bool same_beginning(const char *a, const char *b)
 }
 
 /* Where the search for lines of one process stands. */
-struct search {
+struct moment_search {
 	const struct checkpoints *points;
 	size_t next;	  /* lines before this checkpoint are found */
 	int64_t drift[3]; /* what others wrote to the stream before; by descriptor */
 	unsigned int vain;
 };
 
-static bool stands_at(const struct search *s, const struct checkpoint *point,
+static bool stands_at(const struct moment_search *s, const struct checkpoint *point,
 		      const struct milestone *milestone)
 {
 	return point->fd == milestone->fd &&
@@ -127,7 +127,7 @@ static bool stands_at(const struct search *s, const struct checkpoint *point,
 }
 
 /* The last line that begins in what was written. */
-static bool holds(const struct search *s, const struct checkpoint *point,
+static bool holds(const struct moment_search *s, const struct checkpoint *point,
 		  const struct milestone *milestone)
 {
 	return point->inside.text && point->fd == milestone->fd &&
@@ -136,7 +136,7 @@ static bool holds(const struct search *s, const struct checkpoint *point,
 	       same_beginning(point->inside.text, milestone->text);
 }
 
-static size_t find_line(struct search *s, const struct milestone *milestone)
+static size_t find_line(struct moment_search *s, const struct milestone *milestone)
 {
 	size_t count = s->points->list.count, end = s->next + LOOK_AHEAD;
 
@@ -172,7 +172,8 @@ static size_t find_line(struct search *s, const struct milestone *milestone)
 
 /* A result that is written to the end of a line that began with the test: the heap as it was
  * before the result, not before the test. */
-static size_t last_in_line(const struct search *s, const struct milestone *milestone, size_t at)
+static size_t last_in_line(const struct moment_search *s, const struct milestone *milestone,
+			   size_t at)
 {
 	const struct checkpoint *points = s->points->list.items;
 
@@ -207,7 +208,7 @@ static size_t last_in_line(const struct search *s, const struct milestone *miles
 static size_t locate_lines(const struct moments *moments, const struct checkpoints *points,
 			   size_t *ret)
 {
-	struct search s = { .points = points };
+	struct moment_search s = { .points = points };
 	size_t found = 0;
 
 	for (size_t i = 0; i < moments->list.count; i++) {

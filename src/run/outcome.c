@@ -68,14 +68,14 @@ static void add(struct signatures *ret, struct signature signature)
 	VEC_PUSH(&ret->list, signature);
 }
 
-struct verdict {
+struct judging {
 	const struct trial_settings *settings;
 	const struct trial_end *end;
 	const struct crash *crash; /* NULL when nobody saw one */
 	struct signatures *ret;
 };
 
-static void add_placed(const struct verdict *v, struct signature signature)
+static void add_placed(const struct judging *v, struct signature signature)
 {
 	signature.exit_status = v->end->exit_status;
 	signature.test = cstr_dup(v->end->running_test);
@@ -104,7 +104,7 @@ static int by_id(const void *a, const void *b)
 void judge_signatures(const struct trial_settings *settings, const struct trial_end *end,
 		      const struct crash *crash, struct signatures *ret)
 {
-	const struct verdict v = { settings, end, crash, ret };
+	const struct judging v = { settings, end, crash, ret };
 	bool died =
 		counts(settings, FAILURE_SIGNAL) && (end->signal != 0 || end->stray.signal != 0);
 

@@ -36,7 +36,7 @@
 #define OPTIONS \
 	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-struct process {
+struct traced_process {
 	pid_t pid;
 	struct register_aim aims[TRACER_REGISTERS];
 	uint64_t generation; /* of the aims */
@@ -53,7 +53,7 @@ struct repair {
 	uint64_t mask;
 };
 
-struct thread {
+struct traced_thread {
 	pid_t tid;
 	pid_t pid; /* of its process */
 	struct debug_registers registers;
@@ -72,8 +72,8 @@ struct tracer {
 	pid_t slot;
 	bool closing;
 	uint64_t deadline_ns; /* for those that are asking */
-	VEC(struct process) processes;
-	VEC(struct thread) threads;
+	VEC(struct traced_process) processes;
+	VEC(struct traced_thread) threads;
 };
 
 static uint64_t now_ns(void)
@@ -86,7 +86,7 @@ static uint64_t now_ns(void)
 
 /* ---- who ------------------------------------------------------------------------------------ */
 
-static struct process *find_process(struct tracer *t, pid_t pid)
+static struct traced_process *find_process(struct tracer *t, pid_t pid)
 {
 	VEC_FOREACH (&t->processes, process)
 		if (process->pid == pid)
@@ -94,7 +94,7 @@ static struct process *find_process(struct tracer *t, pid_t pid)
 	return NULL;
 }
 
-static struct thread *find_thread(struct tracer *t, pid_t tid)
+static struct traced_thread *find_thread(struct tracer *t, pid_t tid)
 {
 	VEC_FOREACH (&t->threads, thread)
 		if (thread->tid == tid)
@@ -102,10 +102,10 @@ static struct thread *find_thread(struct tracer *t, pid_t tid)
 	return NULL;
 }
 
-static void drop_thread(struct tracer *t, struct thread *thread)
+static void drop_thread(struct tracer *t, struct traced_thread *thread)
 {
 	pid_t pid = thread->pid;
-	struct process *process;
+	struct traced_process *process;
 
 	mem_free(thread->repair);
 	*thread = t->threads.items[--t->threads.count];
@@ -127,26 +127,26 @@ static pid_t process_of(struct tracer *t, pid_t tid)
 	return tid;
 }
 
-static struct thread *take_in(struct tracer *t, pid_t tid)
+static struct traced_thread *take_in(struct tracer *t, pid_t tid)
 {
-	struct thread *thread = find_thread(t, tid);
+	struct traced_thread *thread = find_thread(t, tid);
 	pid_t pid;
 
 	if (thread)
 		return thread;
 	pid = process_of(t, tid);
 	if (!find_process(t, pid))
-		VEC_PUSH(&t->processes, (struct process){ .pid = pid });
-	VEC_PUSH(&t->threads, ((struct thread){ .tid = tid, .pid = pid }));
+		VEC_PUSH(&t->processes, (struct traced_process){ .pid = pid });
+	VEC_PUSH(&t->threads, ((struct traced_thread){ .tid = tid, .pid = pid }));
 	return &t->threads.items[t->threads.count - 1];
 }
 
 /* ---- letting them go on -----------------------------------------------------------------------
  */
 
-static void update(struct tracer *t, struct thread *thread)
+static void update(struct tracer *t, struct traced_thread *thread)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 	int r;
 
 	if (thread->generation == process->generation)
@@ -162,23 +162,23 @@ static void update(struct tracer *t, struct thread *thread)
 			other->answer = r;
 }
 
-static void resume(struct tracer *t, struct thread *thread, int signal)
+static void resume(struct tracer *t, struct traced_thread *thread, int signal)
 {
 	update(t, thread);
 	(void)ptrace(PTRACE_CONT, thread->tid, NULL, signal);
 }
 
 /* A group stop goes on, and we hear when it ends (ptrace(2), PTRACE_LISTEN). */
-static void listen_on(struct tracer *t, struct thread *thread)
+static void listen_on(struct tracer *t, struct traced_thread *thread)
 {
 	update(t, thread);
 	(void)ptrace(PTRACE_LISTEN, thread->tid, NULL, NULL);
 }
 
-static void let_go(struct tracer *t, struct thread *thread, int signal)
+static void let_go(struct tracer *t, struct traced_thread *thread, int signal)
 {
 	static const struct register_aim none[TRACER_REGISTERS];
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 
 	if (process->yielded != 0)
 		(void)ptrace(PTRACE_POKEDATA, thread->tid, process->yielded, 1);
@@ -187,9 +187,9 @@ static void let_go(struct tracer *t, struct thread *thread, int signal)
 	drop_thread(t, thread);
 }
 
-static void answer(struct tracer *t, struct thread *thread)
+static void answer(struct tracer *t, struct traced_thread *thread)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 
 	thread->asking = false;
 	(void)ptrace(PTRACE_POKEUSER, thread->tid, offsetof(struct user, regs.rax),
@@ -201,9 +201,9 @@ static void answer(struct tracer *t, struct thread *thread)
 }
 
 /* Must `thread` still wait, and for whom? */
-static struct thread *awaited(struct tracer *t, const struct thread *thread)
+static struct traced_thread *awaited(struct tracer *t, const struct traced_thread *thread)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 
 	VEC_FOREACH (&t->threads, other) {
 		if (other->straggler || other->asking)
@@ -240,7 +240,7 @@ static void settle(struct tracer *t)
 
 static void give_up_waiting(struct tracer *t)
 {
-	struct thread *late;
+	struct traced_thread *late;
 
 	VEC_FOREACH (&t->threads, thread)
 		while (thread->asking && (late = awaited(t, thread)) != NULL) {
@@ -251,7 +251,7 @@ static void give_up_waiting(struct tracer *t)
 	settle(t);
 }
 
-static void interrupt_all(struct tracer *t, pid_t pid, const struct thread *asking)
+static void interrupt_all(struct tracer *t, pid_t pid, const struct traced_thread *asking)
 {
 	VEC_FOREACH (&t->threads, other) {
 		if (other->pid != pid || other == asking || other->asking || other->interrupted)
@@ -262,7 +262,7 @@ static void interrupt_all(struct tracer *t, pid_t pid, const struct thread *aski
 	}
 }
 
-static void wait_for_others(struct tracer *t, struct thread *thread, pid_t pid)
+static void wait_for_others(struct tracer *t, struct traced_thread *thread, pid_t pid)
 {
 	thread->asking = true;
 	interrupt_all(t, pid, thread);
@@ -279,9 +279,9 @@ static bool read_target(pid_t tid, uint64_t address, void *to, size_t bytes)
 	return process_vm_readv(tid, &ours, 1, &theirs, 1, 0) == (ssize_t)bytes;
 }
 
-static int hello(struct tracer *t, struct thread *thread, uint64_t address)
+static int hello(struct tracer *t, struct traced_thread *thread, uint64_t address)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 	struct tracer_hello hello;
 
 	if (!read_target(thread->tid, address, &hello, sizeof(hello)))
@@ -291,10 +291,10 @@ static int hello(struct tracer *t, struct thread *thread, uint64_t address)
 	return 0;
 }
 
-static int aim(struct tracer *t, struct thread *thread, uint64_t n, uint64_t address,
+static int aim(struct tracer *t, struct traced_thread *thread, uint64_t n, uint64_t address,
 	       uint64_t bytes)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 
 	if (n >= TRACER_REGISTERS || bytes > 8 || (bytes & (bytes - 1)) != 0 ||
 	    (bytes > 0 && address % bytes != 0))
@@ -305,9 +305,9 @@ static int aim(struct tracer *t, struct thread *thread, uint64_t n, uint64_t add
 }
 
 /* What the kernel refused would be refused at every later aim. */
-static void forget_aim(struct tracer *t, struct thread *thread, uint64_t request, uint64_t n)
+static void forget_aim(struct tracer *t, struct traced_thread *thread, uint64_t request, uint64_t n)
 {
-	struct process *process = find_process(t, thread->pid);
+	struct traced_process *process = find_process(t, thread->pid);
 
 	if (request != TRACER_AIM || n >= TRACER_REGISTERS)
 		return;
@@ -317,10 +317,10 @@ static void forget_aim(struct tracer *t, struct thread *thread, uint64_t request
 	thread->generation = process->generation;
 }
 
-static int yield(struct tracer *t, struct thread *thread, pid_t pid)
+static int yield(struct tracer *t, struct traced_thread *thread, pid_t pid)
 {
-	struct thread *named = pid > 0 ? find_thread(t, pid) : thread;
-	struct process *process = named ? find_process(t, named->pid) : NULL;
+	struct traced_thread *named = pid > 0 ? find_thread(t, pid) : thread;
+	struct traced_process *process = named ? find_process(t, named->pid) : NULL;
 
 	if (!process)
 		return 0;
@@ -330,7 +330,7 @@ static int yield(struct tracer *t, struct thread *thread, pid_t pid)
 }
 
 /* The handler is back: the trap that it is for. */
-static void repaired(struct tracer *t, struct thread *thread)
+static void repaired(struct tracer *t, struct traced_thread *thread)
 {
 	struct repair *repair = thread->repair;
 
@@ -342,7 +342,7 @@ static void repaired(struct tracer *t, struct thread *thread)
 }
 
 /* False: it is not for us. */
-static bool request(struct tracer *t, struct thread *thread)
+static bool request(struct tracer *t, struct traced_thread *thread)
 {
 	struct user_regs_struct regs;
 
@@ -404,9 +404,9 @@ static bool catches_traps(pid_t pid)
  * it, and would die. Then the thread first goes through a piece of the agent that takes the signal
  * back.
  */
-static bool repair(struct tracer *t, struct thread *thread, const siginfo_t *info)
+static bool repair(struct tracer *t, struct traced_thread *thread, const siginfo_t *info)
 {
-	const struct process *process = find_process(t, thread->pid);
+	const struct traced_process *process = find_process(t, thread->pid);
 	uint64_t mask = 0, all = ~(1ull << (SIGTRAP - 1));
 	struct user_regs_struct regs;
 
@@ -427,7 +427,7 @@ static bool repair(struct tracer *t, struct thread *thread, const siginfo_t *inf
 }
 
 /* As perf would have told it. */
-static void hit(struct tracer *t, struct thread *thread)
+static void hit(struct tracer *t, struct traced_thread *thread)
 {
 	int n = debug_registers_cause(thread->tid);
 	struct perf_siginfo perf = { .signo = SIGTRAP,
@@ -449,7 +449,7 @@ static void hit(struct tracer *t, struct thread *thread)
 /* ---- stops -------------------------------------------------------------------------------------
  */
 
-static void on_signal(struct tracer *t, struct thread *thread, int signal)
+static void on_signal(struct tracer *t, struct traced_thread *thread, int signal)
 {
 	siginfo_t info = { 0 };
 
@@ -465,18 +465,18 @@ static void on_signal(struct tracer *t, struct thread *thread, int signal)
 }
 
 /* A new image: no other threads, no registers, no agent yet. */
-static void on_exec(struct tracer *t, struct thread *thread)
+static void on_exec(struct tracer *t, struct traced_thread *thread)
 {
 	pid_t pid = thread->pid, tid = thread->tid;
-	struct process *process = find_process(t, pid);
+	struct traced_process *process = find_process(t, pid);
 
 	for (size_t i = t->threads.count; i-- > 0;)
 		if (t->threads.items[i].pid == pid && t->threads.items[i].tid != tid)
 			drop_thread(t, &t->threads.items[i]);
 	thread = find_thread(t, tid);
 	mem_free(thread->repair);
-	*thread = (struct thread){ .tid = tid, .pid = pid };
-	*process = (struct process){ .pid = pid };
+	*thread = (struct traced_thread){ .tid = tid, .pid = pid };
+	*process = (struct traced_process){ .pid = pid };
 	resume(t, thread, 0);
 }
 
@@ -485,7 +485,7 @@ static bool is_group_stop(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-static void on_stop(struct tracer *t, struct thread *thread, int status)
+static void on_stop(struct tracer *t, struct traced_thread *thread, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
 
@@ -506,7 +506,7 @@ static void on_stop(struct tracer *t, struct thread *thread, int status)
 
 static void on_status(struct tracer *t, pid_t tid, int status)
 {
-	struct thread *thread;
+	struct traced_thread *thread;
 
 	if (WIFSTOPPED(status)) {
 		on_stop(t, take_in(t, tid), status);

@@ -9,14 +9,14 @@
 #define LINETABLE_MAX 16384
 #define RECENT 32 /* code objects remembered, so that recursion is kept once */
 
-struct walk {
+struct record_walk {
 	const struct python_layout *layout;
 	struct python_recorder *recorder;
 	uint64_t recent[RECENT];
 	unsigned int recent_next;
 };
 
-static bool keep(struct walk *walk, uint64_t address, size_t len)
+static bool keep(struct record_walk *walk, uint64_t address, size_t len)
 {
 	if (len > walk->recorder->budget)
 		return false;
@@ -26,7 +26,7 @@ static bool keep(struct walk *walk, uint64_t address, size_t len)
 }
 
 /* Reads, and keeps what it read. */
-static bool fetch(struct walk *walk, uint64_t address, void *buf, size_t len)
+static bool fetch(struct record_walk *walk, uint64_t address, void *buf, size_t len)
 {
 	return walk->recorder->read(walk->recorder->arg, address, buf, len) &&
 	       keep(walk, address, len);
@@ -54,8 +54,8 @@ static size_t thread_bytes(const struct python_layout *l)
 }
 
 /* Finds the thread and the word that its frames hang on. */
-static bool find_thread(struct walk *walk, uint64_t runtime, uint64_t pthread, uint64_t kernel_tid,
-			uint64_t *ret)
+static bool find_thread(struct record_walk *walk, uint64_t runtime, uint64_t pthread,
+			uint64_t kernel_tid, uint64_t *ret)
 {
 	const struct python_layout *l = walk->layout;
 	uint64_t interpreter, state;
@@ -85,7 +85,7 @@ static bool find_thread(struct walk *walk, uint64_t runtime, uint64_t pthread, u
 	return false;
 }
 
-static void keep_text(struct walk *walk, uint64_t object)
+static void keep_text(struct record_walk *walk, uint64_t object)
 {
 	const struct python_layout *l = walk->layout;
 	uint8_t head[128];
@@ -102,7 +102,7 @@ static void keep_text(struct walk *walk, uint64_t object)
 		(void)keep(walk, object, start + length * width);
 }
 
-static void keep_code(struct walk *walk, uint64_t object)
+static void keep_code(struct record_walk *walk, uint64_t object)
 {
 	const struct python_layout *l = walk->layout;
 	uint8_t code[512];
@@ -126,7 +126,7 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 				   uint64_t pthread, uint64_t kernel_tid,
 				   struct python_recorder *recorder)
 {
-	struct walk walk = { .layout = layout, .recorder = recorder };
+	struct record_walk walk = { .layout = layout, .recorder = recorder };
 	bool has_cframe = layout->cframe.current_frame || layout->cframe.previous;
 	uint64_t at, cframe = 0, pair[2];
 	uint8_t frame[256];
@@ -161,7 +161,7 @@ unsigned int python_record_sigsafe(const struct python_layout *layout, uint64_t 
 void python_record_code_sigsafe(const struct python_layout *layout, uint64_t object,
 				struct python_recorder *recorder)
 {
-	struct walk walk = { .layout = layout, .recorder = recorder };
+	struct record_walk walk = { .layout = layout, .recorder = recorder };
 
 	keep_code(&walk, object);
 }

@@ -515,7 +515,7 @@ bool arch_store_decode(const uint8_t *code, uint32_t have, const ucontext_t *con
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Known to x86_64_store.S. */
-struct run {
+struct byte_run {
 	uint64_t gregs[16]; /* as in ucontext: up to rsp */
 	uint64_t flags;
 	uint64_t own_rsp, leave;
@@ -524,8 +524,8 @@ struct run {
 	uint64_t code;
 };
 
-_Static_assert(offsetof(struct run, flags) == 128 && offsetof(struct run, state) == 152 &&
-		       offsetof(struct run, code) == 176,
+_Static_assert(offsetof(struct byte_run, flags) == 128 && offsetof(struct byte_run, state) == 152 &&
+		       offsetof(struct byte_run, code) == 176,
 	       "known to x86_64_store.S");
 
 #define PAGE 4096u
@@ -535,13 +535,13 @@ _Static_assert(offsetof(struct run, flags) == 128 && offsetof(struct run, state)
 
 struct arch_scratch {
 	uint8_t code[256];
-	struct run run;
-	uint8_t rest[ARCH_SCRATCH_BYTES - 256 - sizeof(struct run)];
+	struct byte_run run;
+	uint8_t rest[ARCH_SCRATCH_BYTES - 256 - sizeof(struct byte_run)];
 };
 
 _Static_assert(sizeof(struct arch_scratch) == ARCH_SCRATCH_BYTES, "");
 
-void arch_store_enter(struct run *run) __attribute__((visibility("hidden")));
+void arch_store_enter(struct byte_run *run) __attribute__((visibility("hidden")));
 
 /* "mov rdi, [rip + …]" and the like, to a field of `run`. */
 static uint8_t *relative_put(struct arch_scratch *scratch, uint8_t *at, const char *opcode,
@@ -569,8 +569,8 @@ struct arch_scratch *arch_scratch_new(void)
 	at += INSTRUCTION_ROOM;
 	at = relative_put(scratch, at, "\x48\x89\x3d", 3, REG_RDI * 8);
 	at = relative_put(scratch, at, "\x48\x89\x25", 3, REG_RSP * 8);
-	at = relative_put(scratch, at, "\x48\x8b\x25", 3, offsetof(struct run, own_rsp));
-	(void)relative_put(scratch, at, "\xff\x25", 2, offsetof(struct run, leave));
+	at = relative_put(scratch, at, "\x48\x8b\x25", 3, offsetof(struct byte_run, own_rsp));
+	(void)relative_put(scratch, at, "\xff\x25", 2, offsetof(struct byte_run, leave));
 	scratch->run.code = (uint64_t)scratch->code;
 	return scratch;
 }
@@ -582,7 +582,7 @@ struct arch_scratch *arch_scratch_new(void)
 
 /* Where the kernel saved the vector registers (arch/x86/include/uapi/asm/sigcontext.h): the frame
  * says at 464 that there is more than the old 512 bytes, and at 472 what. */
-static void state_aim(struct run *run, const ucontext_t *context, bool saved)
+static void state_aim(struct byte_run *run, const ucontext_t *context, bool saved)
 {
 	uint8_t *area = (uint8_t *)context->uc_mcontext.fpregs;
 	uint64_t features;
@@ -605,7 +605,7 @@ static void scratch_run(struct arch_scratch *scratch, const struct arch_store *s
 			const ucontext_t *context, uint64_t distance)
 {
 	uint8_t *at = scratch->code + INSTRUCTION_AT;
-	struct run *run = &scratch->run;
+	struct byte_run *run = &scratch->run;
 
 	/* A CPU that finds its code rewritten starts over: mostly it is the same one again. */
 	if (memcmp(at, store->code, store->length) != 0 ||

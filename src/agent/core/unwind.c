@@ -20,14 +20,14 @@
 #define RBP_WORDS_MAX 0x1fffu
 #define PROGRAM_MAX 4096
 
-struct cursor {
+struct cfi_cursor {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
 enum rule_kind { RULE_SAME, RULE_AT_CFA, RULE_LOST, RULE_UNDEFINED };
 
-struct rule {
+struct cfi_rule {
 	enum rule_kind kind;
 	int64_t offset;
 };
@@ -36,18 +36,18 @@ struct row {
 	uint64_t cfa_register; /* REG_RBP_NUMBER or REG_RSP_NUMBER, or one we do not follow */
 	int64_t cfa_offset;
 	bool cfa_lost;
-	struct rule rbp, ra;
+	struct cfi_rule rbp, ra;
 };
 
-struct entry {
+struct fde_entry {
 	uint64_t code_align;
 	int64_t data_align;
-	struct cursor initial, program;
+	struct cfi_cursor initial, program;
 	uint64_t start;
 	bool signal_frame;
 };
 
-static uint64_t take(struct cursor *c, unsigned bytes)
+static uint64_t take(struct cfi_cursor *c, unsigned bytes)
 {
 	uint64_t value = 0;
 
@@ -60,7 +60,7 @@ static uint64_t take(struct cursor *c, unsigned bytes)
 	return value;
 }
 
-static uint64_t take_uleb(struct cursor *c)
+static uint64_t take_uleb(struct cfi_cursor *c)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -75,7 +75,7 @@ static uint64_t take_uleb(struct cursor *c)
 	return value;
 }
 
-static int64_t take_sleb(struct cursor *c)
+static int64_t take_sleb(struct cfi_cursor *c)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -92,7 +92,7 @@ static int64_t take_sleb(struct cursor *c)
 	return (int64_t)value;
 }
 
-static uint64_t take_pcrel(struct cursor *c)
+static uint64_t take_pcrel(struct cfi_cursor *c)
 {
 	uint64_t at = (uint64_t)c->at;
 
@@ -100,7 +100,7 @@ static uint64_t take_pcrel(struct cursor *c)
 }
 
 /* Length field and the bytes it spans. */
-static bool record_open(const uint8_t *at, struct cursor *ret)
+static bool record_open(const uint8_t *at, struct cfi_cursor *ret)
 {
 	uint32_t length;
 
@@ -131,11 +131,11 @@ static unsigned pointer_bytes(uint8_t encoding)
 	}
 }
 
-static bool cie_read(const uint8_t *at, struct entry *ret)
+static bool cie_read(const uint8_t *at, struct fde_entry *ret)
 {
 	const char *augmentation;
 	uint8_t encoding = 0, other;
-	struct cursor c;
+	struct cfi_cursor c;
 
 	if (!record_open(at, &c) || take(&c, 4) != 0)
 		return false;
@@ -175,11 +175,11 @@ static bool cie_read(const uint8_t *at, struct entry *ret)
 	return !c.bad && encoding == PE_PCREL_SDATA4;
 }
 
-static bool fde_read(const uint8_t *at, uint64_t pc, struct entry *ret)
+static bool fde_read(const uint8_t *at, uint64_t pc, struct fde_entry *ret)
 {
 	uint64_t bytes, skip;
 	const uint8_t *id_at;
-	struct cursor c;
+	struct cfi_cursor c;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!record_open(at, &c))
@@ -227,14 +227,14 @@ static const uint8_t *fde_find(uint64_t header, uint64_t pc)
 	return (const uint8_t *)(header + (uint64_t)(int64_t)pair[1]);
 }
 
-static struct rule *rule_of(struct row *row, uint64_t number, struct rule *other)
+static struct cfi_rule *rule_of(struct row *row, uint64_t number, struct cfi_rule *other)
 {
 	return number == REG_RBP_NUMBER ? &row->rbp : number == REG_RA_NUMBER ? &row->ra : other;
 }
 
 static void rule_set(struct row *row, uint64_t number, enum rule_kind kind, int64_t offset)
 {
-	struct rule other, *rule = rule_of(row, number, &other);
+	struct cfi_rule other, *rule = rule_of(row, number, &other);
 
 	rule->kind = kind;
 	rule->offset = offset;
@@ -242,13 +242,13 @@ static void rule_set(struct row *row, uint64_t number, enum rule_kind kind, int6
 
 /* Runs instructions up to the row for pc. `first` is the row of the entry's own program, for
  * restore; NULL while that is made. */
-static bool program_run(struct cursor c, const struct entry *entry, uint64_t pc, struct row *row,
-			const struct row *first)
+static bool program_run(struct cfi_cursor c, const struct fde_entry *entry, uint64_t pc,
+			struct row *row, const struct row *first)
 {
 	struct row kept[REMEMBER_MAX];
 	uint64_t location = entry->start, number;
 	unsigned depth = 0, steps;
-	struct rule other;
+	struct cfi_rule other;
 
 	for (steps = 0; c.at < c.end && steps < PROGRAM_MAX && !c.bad; steps++) {
 		uint8_t op = (uint8_t)take(&c, 1), low = op & 0x3f;
@@ -375,7 +375,7 @@ void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule 
 {
 	struct row row = { .cfa_lost = true, .rbp = { RULE_SAME, 0 }, .ra = { RULE_LOST, 0 } };
 	struct row first;
-	struct entry entry;
+	struct fde_entry entry;
 	const uint8_t *fde;
 
 	memset(ret, 0, sizeof(*ret));

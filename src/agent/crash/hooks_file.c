@@ -36,26 +36,26 @@ HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, lo
 #define CUT_SLICE 32768u
 
 /* The file before the call. */
-struct before {
+struct file_before {
 	struct stat stat;
 	bool known;
 };
 
-static void look_path(struct before *before, int at, const char *path)
+static void look_path(struct file_before *before, int at, const char *path)
 {
 	before->known = agent_switch.truncations &&
 			!raw_syscall4(SYS_newfstatat, at, path, &before->stat, 0) &&
 			S_ISREG(before->stat.st_mode);
 }
 
-static void look_fd(struct before *before, int fd)
+static void look_fd(struct file_before *before, int fd)
 {
 	before->known = agent_switch.truncations && !raw_syscall2(SYS_fstat, fd, &before->stat) &&
 			S_ISREG(before->stat.st_mode);
 }
 
 /* What a handle leads to, without opening it for good. */
-static void look_handle(struct before *before, int mount, const void *handle)
+static void look_handle(struct file_before *before, int mount, const void *handle)
 {
 	long fd = agent_switch.truncations
 			  ? raw_syscall3(SYS_open_by_handle_at, mount, handle, O_PATH | O_CLOEXEC)
@@ -67,7 +67,8 @@ static void look_handle(struct before *before, int mount, const void *handle)
 	(void)raw_syscall1(SYS_close, fd);
 }
 
-static __attribute__((noinline)) void cut_record(struct guard *guard, const struct before *before,
+static __attribute__((noinline)) void cut_record(struct guard *guard,
+						 const struct file_before *before,
 						 enum log_truncation_how how, int64_t new_size,
 						 int fd, const char *path, struct caller caller)
 {
@@ -110,8 +111,8 @@ static __attribute__((noinline)) void cut_record(struct guard *guard, const stru
 		interpreter_write_sigsafe(&writer, &place);
 }
 
-static void cut_note(const struct before *before, enum log_truncation_how how, int64_t new_size,
-		     int fd, const char *path, struct caller caller)
+static void cut_note(const struct file_before *before, enum log_truncation_how how,
+		     int64_t new_size, int fd, const char *path, struct caller caller)
 {
 	struct guard guard;
 
@@ -123,7 +124,7 @@ static void cut_note(const struct before *before, enum log_truncation_how how, i
 
 static int ftruncate_noted(int fd, off_t size, struct caller caller)
 {
-	struct before before;
+	struct file_before before;
 	int r;
 
 	look_fd(&before, fd);
@@ -149,7 +150,7 @@ EXPORT int ftruncate64(int fd, off64_t size)
 
 static int truncate_noted(const char *path, off_t size, struct caller caller)
 {
-	struct before before;
+	struct file_before before;
 	int r;
 
 	look_path(&before, AT_FDCWD, path);
@@ -180,7 +181,7 @@ static inline bool needs_mode(int flags)
 
 static int openat_noted(int at, const char *path, int flags, mode_t mode, struct caller caller)
 {
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	int fd;
 
 	if (flags & O_TRUNC)
@@ -284,7 +285,7 @@ EXPORT int creat64(const char *path, mode_t mode)
 
 static FILE *fopen_noted(const char *path, const char *mode, struct caller caller)
 {
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	FILE *file;
 
 	if (mode && mode[0] == 'w')
@@ -311,7 +312,7 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 
 static FILE *freopen_noted(const char *path, const char *mode, FILE *stream, struct caller caller)
 {
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	FILE *file;
 
 	if (path && mode && mode[0] == 'w')
@@ -342,7 +343,7 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
  * and nobody who has it mapped dies of it. */
 static int fallocate_noted(int fd, int mode, off_t offset, off_t len, struct caller caller)
 {
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	int r;
 
 	if (mode & FALLOC_FL_COLLAPSE_RANGE)
@@ -371,7 +372,7 @@ EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t len)
 EXPORT int shm_open(const char *name, int flags, mode_t mode)
 {
 	struct caller caller = CALLER_HERE;
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	char path[300];
 	struct text text;
 	int fd;
@@ -395,7 +396,7 @@ EXPORT int shm_open(const char *name, int flags, mode_t mode)
 EXPORT int open_by_handle_at(int mount, struct file_handle *handle, int flags)
 {
 	struct caller caller = CALLER_HERE;
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	int fd;
 
 	if (flags & O_TRUNC)
@@ -420,7 +421,7 @@ static uint64_t openat2_flags(uint64_t how)
 HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	struct caller caller = CALLER_HERE;
-	struct before before = { .known = false };
+	struct file_before before = { .known = false };
 	enum log_truncation_how how = LOG_BY_OPEN;
 	const char *path = NULL;
 	int64_t size = 0;

@@ -29,7 +29,7 @@
 #define ERROR_WRITE 2u
 
 /* An instruction that touches blocks of one context in one way. */
-struct site {
+struct access_site {
 	uint64_t rip; /* 0: free */
 	uint64_t about;
 	uint64_t count;
@@ -37,7 +37,7 @@ struct site {
 };
 
 /* A thread that runs one instruction with pages open. By lane. */
-struct step {
+struct access_step {
 	uint32_t count; /* 0: it does not */
 	uint32_t repeats;
 	bool own; /* the target steps itself, too */
@@ -58,8 +58,8 @@ static struct {
 	uint32_t sites_lock;
 	uint32_t numbers;
 	uint64_t let_through, left_open;
-	struct site *sites;
-	struct step *steps; /* PLAN_THREAD_SLOTS */
+	struct access_site *sites;
+	struct access_step *steps; /* PLAN_THREAD_SLOTS */
 } state;
 
 bool access_init(void)
@@ -125,16 +125,16 @@ bool access_closed_sigsafe(const struct fence_slot *slot, uint64_t address)
 /* ---- telling --------------------------------------------------------------------------------- */
 
 /* NULL: no room. */
-static struct site *site_find(uint64_t rip, uint64_t about)
+static struct access_site *site_find(uint64_t rip, uint64_t about)
 {
 	uint64_t at = checksum_mix(rip, about);
 	unsigned i;
 
 	for (i = 0; i < SITE_PROBES; i++) {
-		struct site *site = &state.sites[(at + i) % SITES];
+		struct access_site *site = &state.sites[(at + i) % SITES];
 
 		if (!site->rip) {
-			*site = (struct site){ .rip = rip, .about = about };
+			*site = (struct access_site){ .rip = rip, .about = about };
 			return site;
 		}
 		if (site->rip == rip && site->about == about)
@@ -193,7 +193,7 @@ void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *contex
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(seen->slot));
 	uint64_t about = block ? block->context & BLOCK_CONTEXT_MASK : 0;
 	uint32_t number = 0;
-	struct site *site;
+	struct access_site *site;
 
 	__atomic_fetch_add(&state.let_through, 1, __ATOMIC_RELAXED);
 	if (!agent_switch.ids || !spin_take_sigsafe(&state.sites_lock, FENCE_SPINS))
@@ -309,14 +309,14 @@ void page_leave_sigsafe(struct fence_slot *slot, uint64_t page, bool written)
 
 /* ---- one instruction ------------------------------------------------------------------------- */
 
-static struct step *step_of(void)
+static struct access_step *step_of(void)
 {
 	struct thread *self = thread_self ? thread_self : thread_adopt_sigsafe();
 
 	return self && self->lane < PLAN_THREAD_SLOTS ? &state.steps[self->lane] : NULL;
 }
 
-static void step_end(struct step *step, ucontext_t *context)
+static void step_end(struct access_step *step, ucontext_t *context)
 {
 	uint32_t i;
 
@@ -328,7 +328,7 @@ static void step_end(struct step *step, ucontext_t *context)
 }
 
 /* Another page of the same instruction, or the first. */
-static bool step_begin(struct step *step, struct fence_slot *slot, uint64_t page,
+static bool step_begin(struct access_step *step, struct fence_slot *slot, uint64_t page,
 		       ucontext_t *context)
 {
 	if (step->count == STEP_PAGES)
@@ -349,9 +349,9 @@ static bool step_begin(struct step *step, struct fence_slot *slot, uint64_t page
 
 static bool step_signal(const siginfo_t *info, ucontext_t *context)
 {
-	struct step *step = thread_self && thread_self->lane < PLAN_THREAD_SLOTS
-				    ? &state.steps[thread_self->lane]
-				    : NULL;
+	struct access_step *step = thread_self && thread_self->lane < PLAN_THREAD_SLOTS
+					   ? &state.steps[thread_self->lane]
+					   : NULL;
 	bool own;
 
 	if (!step || !step->count || !step_trap(info, context))
@@ -375,7 +375,7 @@ static bool step_signal(const siginfo_t *info, ucontext_t *context)
 }
 
 /* Another thread has opened it meanwhile: the instruction is tried again. Not for ever. */
-static bool tries_again(struct step *step, uint64_t address)
+static bool tries_again(struct access_step *step, uint64_t address)
 {
 	if (step->retried != address)
 		step->retries = 0;
@@ -386,7 +386,7 @@ static bool tries_again(struct step *step, uint64_t address)
 static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr, rip = greg(context, REG_RIP);
-	struct step *step = step_of();
+	struct access_step *step = step_of();
 	struct fence_seen seen = { 0 };
 	struct fence_slot *slot;
 	bool ours;

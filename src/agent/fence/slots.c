@@ -25,7 +25,7 @@
 #define NARROWER 16u /* with one part in so many left, contexts take turns */
 #define REFUSED_OFTEN 4096u
 
-struct kind {
+struct slot_kind {
 	uint32_t oldest, newest; /* + 1; 0: none */
 	uint32_t freed;
 	uint64_t pages; /* that it has */
@@ -44,12 +44,13 @@ static struct {
 	uint64_t narrow_at; /* with less room than this fewer contexts have fences */
 	uint64_t refused;
 	bool stopped; /* a fork came while another thread had the lock */
-	struct kind kinds[FENCE_PAGES_MOST + 1];
+	struct slot_kind kinds[FENCE_PAGES_MOST + 1];
 } state;
 
 #if AGENT_CHECKS
 /* Under the lock. slot: NULL, or the one that is about to be taken or given. */
-static const char *slots_invariant_sigsafe(const struct kind *kind, const struct fence_slot *slot)
+static const char *slots_invariant_sigsafe(const struct slot_kind *kind,
+					   const struct fence_slot *slot)
 {
 	uint64_t number = slot ? (uint64_t)(slot - state.slots) + 1 : 0;
 
@@ -172,7 +173,7 @@ static uint32_t kind_of(uint32_t pages)
 	return pages < FENCE_PAGES_MOST ? pages : FENCE_PAGES_MOST;
 }
 
-static uint32_t batch_of(struct kind *kind, uint32_t pages)
+static uint32_t batch_of(struct slot_kind *kind, uint32_t pages)
 {
 	if (fence.mode == LOG_FENCE_MAPPINGS)
 		return 1;
@@ -183,7 +184,7 @@ static uint32_t batch_of(struct kind *kind, uint32_t pages)
 }
 
 /* New ones. */
-static bool cut(struct kind *kind, uint32_t pages, uint32_t count)
+static bool cut(struct slot_kind *kind, uint32_t pages, uint32_t count)
 {
 	struct shutter_range ranges[READY_MOST] = { 0 };
 	uint64_t need = (uint64_t)count * (pages + 1), page;
@@ -218,7 +219,7 @@ static bool cut(struct kind *kind, uint32_t pages, uint32_t count)
 }
 
 /* Those that were freed first. */
-static bool reuse(struct kind *kind, uint32_t count)
+static bool reuse(struct slot_kind *kind, uint32_t count)
 {
 	struct shutter_range ranges[READY_MOST] = { 0 };
 	uint32_t i;
@@ -249,7 +250,7 @@ static bool reuse(struct kind *kind, uint32_t count)
 
 static struct fence_slot *take(uint32_t pages)
 {
-	struct kind *kind = &state.kinds[pages];
+	struct slot_kind *kind = &state.kinds[pages];
 	uint32_t batch;
 
 	if (!kind->ready_count) {
@@ -298,7 +299,7 @@ struct fence_slot *slot_take(uint32_t pages)
 
 void slot_give(struct fence_slot *slot)
 {
-	struct kind *kind = &state.kinds[slot->pages];
+	struct slot_kind *kind = &state.kinds[slot->pages];
 	uint32_t number = (uint32_t)(slot - state.slots) + 1;
 
 	(void)shutter_close(fence_low(slot), (uint64_t)slot->pages * FENCE_PAGE);

@@ -24,7 +24,7 @@ struct sample {
 #define PASSES 3u
 
 /* Far too large for somebody else's stack. */
-struct look {
+struct holder_look {
 	struct sample samples[PLAN_HOLDERS_MAX * SAMPLE];
 	uint32_t count;
 	uint64_t live[PLAN_HOLDERS_MAX];
@@ -61,7 +61,7 @@ static uint32_t wanted_index(uint32_t row)
 }
 
 /* Every block has the same chance to be in the sample. */
-static void sample_add(struct look *look, const struct block *block, uint64_t start)
+static void sample_add(struct holder_look *look, const struct block *block, uint64_t start)
 {
 	uint32_t index = wanted_index(block->context & BLOCK_CONTEXT_MASK), slot;
 	uint64_t seen;
@@ -86,7 +86,7 @@ static void sample_add(struct look *look, const struct block *block, uint64_t st
 	};
 }
 
-static void sample_chunk(struct look *look, const struct blocks_space *space, uint64_t base)
+static void sample_chunk(struct holder_look *look, const struct blocks_space *space, uint64_t base)
 {
 	const uint32_t *chunk = space->directory[base >> BLOCKS_CHUNK_BITS];
 	uint64_t windows = 1ull << (BLOCKS_CHUNK_BITS - space->shift), i;
@@ -100,7 +100,7 @@ static void sample_chunk(struct look *look, const struct blocks_space *space, ui
 	}
 }
 
-static void samples_bound(struct look *look)
+static void samples_bound(struct holder_look *look)
 {
 	uint32_t i;
 
@@ -115,7 +115,7 @@ static void samples_bound(struct look *look)
 	}
 }
 
-static void samples_sort(struct look *look)
+static void samples_sort(struct holder_look *look)
 {
 	uint32_t i, k;
 
@@ -132,7 +132,7 @@ static void samples_sort(struct look *look)
 	samples_bound(look);
 }
 
-static void samples_take(struct look *look)
+static void samples_take(struct holder_look *look)
 {
 	uint64_t chunks = 1ull << (BLOCKS_ADDRESS_BITS - BLOCKS_CHUNK_BITS), i;
 	unsigned space;
@@ -145,7 +145,7 @@ static void samples_take(struct look *look)
 	samples_sort(look);
 }
 
-static struct sample *sample_at(struct look *look, uint64_t value)
+static struct sample *sample_at(struct holder_look *look, uint64_t value)
 {
 	uint32_t low = 0, high = look->count;
 	struct sample *sample;
@@ -166,7 +166,7 @@ static struct sample *sample_at(struct look *look, uint64_t value)
 
 /* Who holds the holder? Not asked of blocks that are looked for themselves: a list holds its own.
  */
-static void chain_add(struct look *look, const struct log_holder *holder)
+static void chain_add(struct holder_look *look, const struct log_holder *holder)
 {
 	uint32_t i;
 
@@ -180,7 +180,7 @@ static void chain_add(struct look *look, const struct log_holder *holder)
 	};
 }
 
-static void tell(struct look *look, const struct maps_line *line, struct log_holder *holder,
+static void tell(struct holder_look *look, const struct maps_line *line, struct log_holder *holder,
 		 const struct sample *sample)
 {
 	if (!scan_holder_sigsafe(line, holder->where, look->frame, holder))
@@ -198,7 +198,7 @@ static void tell(struct look *look, const struct maps_line *line, struct log_hol
 	(void)log_append_sigsafe(&look->writer, LOG_HOLDER, holder, sizeof(*holder), NULL, 0);
 }
 
-static void word_told(struct look *look, const struct maps_line *line, uint64_t where,
+static void word_told(struct holder_look *look, const struct maps_line *line, uint64_t where,
 		      uint64_t value)
 {
 	struct sample *sample = sample_at(look, value);
@@ -210,7 +210,7 @@ static void word_told(struct look *look, const struct maps_line *line, uint64_t 
 
 /* Globals are few: there, the start of any block of the contexts counts. So the head of a list is
  * found, which points to one of them only. */
-static void global_told(struct look *look, const struct maps_line *line, uint64_t where,
+static void global_told(struct holder_look *look, const struct maps_line *line, uint64_t where,
 			uint64_t value)
 {
 	struct log_holder holder = { .where = where, .value = value };
@@ -236,7 +236,7 @@ static void global_told(struct look *look, const struct maps_line *line, uint64_
 
 static void piece_read(void *ctx, const struct scan_piece *piece)
 {
-	struct look *look = ctx;
+	struct holder_look *look = ctx;
 	/* The holders' own holders are looked for as they are. */
 	bool globals = piece->globals && look->samples[0].wanted != NOT_WANTED;
 	size_t i;
@@ -255,7 +255,7 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 	}
 }
 
-static void look_through(struct look *look)
+static void look_through(struct holder_look *look)
 {
 	uint32_t pass, i, first = 0;
 
@@ -283,7 +283,7 @@ static void look_through(struct look *look)
 
 void holders_look_sigsafe(uint32_t lines)
 {
-	struct look *look;
+	struct holder_look *look;
 
 	if (!wanted.count || looked || lines < wanted.after_lines)
 		return;

@@ -34,20 +34,20 @@ void damage_stamp_sigsafe(struct log_heap_damage *ret, bool freed)
 }
 
 /* A range that holds poison, which is one word over and over, or a guard. */
-struct stretch {
+struct damage_stretch {
 	enum log_damage_kind kind;
 	uint64_t low, high;
 	uint64_t word;
 };
 
-static uint8_t byte_expected(const struct stretch *s, uint64_t at)
+static uint8_t byte_expected(const struct damage_stretch *s, uint64_t at)
 {
 	uint64_t word = s->kind == LOG_DAMAGE_FREED ? s->word : canary_guard_at(s->word, at);
 
 	return (uint8_t)(word >> (at % 8 * 8));
 }
 
-static bool byte_differs(const struct stretch *s, uint64_t at)
+static bool byte_differs(const struct damage_stretch *s, uint64_t at)
 {
 	return *(const uint8_t *)at != byte_expected(s, at);
 }
@@ -86,7 +86,8 @@ static void tell(const struct block *block, uint64_t start, const struct log_hea
 }
 
 /* The first and the last wrong byte; false: all are right. */
-static bool stretch_look(const struct stretch *s, uint64_t start, struct log_heap_damage *ret)
+static bool stretch_look(const struct damage_stretch *s, uint64_t start,
+			 struct log_heap_damage *ret)
 {
 	uint64_t first = s->low, last = s->high, i;
 
@@ -146,7 +147,7 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 	uint64_t size = block_size(block), front = canary_front(block), end = start + size;
 	uint64_t guard = canary_word(canary.seed, start, CANARY_GUARD);
 	uint64_t poison = canary_word(canary.seed, start, CANARY_POISON), head, tail;
-	struct stretch stretches[4] = {
+	struct damage_stretch stretches[4] = {
 		{ LOG_DAMAGE_BEFORE, start - CANARY_FRONT, start, guard },
 		{ LOG_DAMAGE_BEHIND, end, start - front + canary_room(front, size), guard },
 	};
@@ -154,8 +155,9 @@ static __attribute__((noinline)) void examine(const struct block *block, uint64_
 
 	poison_parts(start, size, !(flags & DAMAGE_ENDS), &head, &tail);
 	if (flags & DAMAGE_POISONED) {
-		stretches[count++] = (struct stretch){ LOG_DAMAGE_FREED, start, head, poison };
-		stretches[count++] = (struct stretch){ LOG_DAMAGE_FREED, tail, end, poison };
+		stretches[count++] =
+			(struct damage_stretch){ LOG_DAMAGE_FREED, start, head, poison };
+		stretches[count++] = (struct damage_stretch){ LOG_DAMAGE_FREED, tail, end, poison };
 	}
 	for (i = 0; i < count; i++) {
 		struct log_heap_damage record = { .check = check, .context = context };

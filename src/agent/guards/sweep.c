@@ -23,13 +23,13 @@
 #define SAMPLED_FREE 20000000ull
 #define REACH (64ull << 20)
 
-struct target {
+struct sweep_target {
 	uint64_t start, end, id;
 };
 
 /* Far too large for somebody else's stack. */
-struct sweep {
-	struct target targets[TARGETS_MAX]; /* ascending */
+struct pointer_sweep {
+	struct sweep_target targets[TARGETS_MAX]; /* ascending */
 	uint32_t count;
 	uint32_t told;
 	uint64_t frame;
@@ -43,7 +43,7 @@ static struct {
 	uint32_t busy; /* atomic */
 	uint64_t began_ns, spent_ns;
 	/* Freed since the last line, where lines are when to look. */
-	struct target pending[TARGETS_MAX];
+	struct sweep_target pending[TARGETS_MAX];
 	uint32_t pending_count; /* atomic; may run past the end */
 } state;
 
@@ -55,7 +55,7 @@ static bool take(void)
 					   __ATOMIC_RELAXED);
 }
 
-static const struct target *target_at(const struct sweep *sweep, uint64_t value)
+static const struct sweep_target *target_at(const struct pointer_sweep *sweep, uint64_t value)
 {
 	uint32_t low = 0, high = sweep->count;
 
@@ -70,7 +70,8 @@ static const struct target *target_at(const struct sweep *sweep, uint64_t value)
 	return low && value < sweep->targets[low - 1].end ? &sweep->targets[low - 1] : NULL;
 }
 
-static void tell(struct sweep *sweep, const struct target *target, struct log_holder *holder)
+static void tell(struct pointer_sweep *sweep, const struct sweep_target *target,
+		 struct log_holder *holder)
 {
 	if (sweep->told == TOLD_MAX) {
 		sweep->scan.cut_short = true;
@@ -84,12 +85,12 @@ static void tell(struct sweep *sweep, const struct target *target, struct log_ho
 
 static void piece_read(void *ctx, const struct scan_piece *piece)
 {
-	struct sweep *sweep = ctx;
+	struct pointer_sweep *sweep = ctx;
 	uint64_t low = sweep->targets[0].start, high = sweep->targets[sweep->count - 1].end;
 	size_t i;
 
 	for (i = 0; i < piece->count; i++) {
-		const struct target *target;
+		const struct sweep_target *target;
 		struct log_holder holder;
 		uint64_t value;
 
@@ -113,7 +114,8 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 }
 
 /* The registers that a call keeps; what is in others is over when it returns. */
-static void registers_read(struct sweep *sweep, const struct log_callee_registers *registers)
+static void registers_read(struct pointer_sweep *sweep,
+			   const struct log_callee_registers *registers)
 {
 	static const uint8_t numbers[] = { 10, 11, 4, 5, 6, 7 }; /* in gregs */
 	const uint64_t values[] = { registers->rbp, registers->rbx, registers->r12,
@@ -121,7 +123,7 @@ static void registers_read(struct sweep *sweep, const struct log_callee_register
 	unsigned i;
 
 	for (i = 0; i < sizeof(numbers); i++) {
-		const struct target *target = target_at(sweep, values[i]);
+		const struct sweep_target *target = target_at(sweep, values[i]);
 		struct log_holder holder = { .where = numbers[i],
 					     .value = values[i],
 					     .kind = LOG_HELD_BY_REGISTER };
@@ -131,9 +133,9 @@ static void registers_read(struct sweep *sweep, const struct log_callee_register
 	}
 }
 
-static struct sweep *sweep_open(enum plan_sweep_at at, uint64_t read_max)
+static struct pointer_sweep *sweep_open(enum plan_sweep_at at, uint64_t read_max)
 {
-	struct sweep *sweep = memory_map_sigsafe(sizeof(*sweep));
+	struct pointer_sweep *sweep = memory_map_sigsafe(sizeof(*sweep));
 
 	if (!sweep)
 		return NULL;
@@ -144,7 +146,7 @@ static struct sweep *sweep_open(enum plan_sweep_at at, uint64_t read_max)
 	return sweep;
 }
 
-static void target_add(struct sweep *sweep, const struct target *target)
+static void target_add(struct pointer_sweep *sweep, const struct sweep_target *target)
 {
 	uint32_t k;
 
@@ -158,7 +160,7 @@ static void target_add(struct sweep *sweep, const struct target *target)
 	sweep->targets[k] = *target;
 }
 
-static void targets_write(struct sweep *sweep)
+static void targets_write(struct pointer_sweep *sweep)
 {
 	uint32_t i;
 
@@ -181,7 +183,7 @@ static void targets_write(struct sweep *sweep)
 
 /* The record comes first with what is looked for and again at the end with how it went: its owner
  * is the first. */
-static void sweep_run(struct sweep *sweep, const struct log_callee_registers *registers)
+static void sweep_run(struct pointer_sweep *sweep, const struct log_callee_registers *registers)
 {
 	uint64_t began = clock_ns_sigsafe(CLOCK_MONOTONIC);
 
@@ -229,11 +231,11 @@ static bool affords(void)
 	return state.spent_ns < (now - state.began_ns) / SAMPLED_SHARE;
 }
 
-static __attribute__((noinline)) void sweep_now(uint64_t frame, const struct target *target,
+static __attribute__((noinline)) void sweep_now(uint64_t frame, const struct sweep_target *target,
 						uint32_t context)
 {
 	struct log_callee_registers registers;
-	struct sweep *sweep;
+	struct pointer_sweep *sweep;
 
 	if (!take())
 		return;
@@ -253,7 +255,7 @@ void sweep_free(struct guard *guard, const struct block *block, uint64_t start,
 		struct caller caller)
 {
 	uint64_t size = block_size(block);
-	struct target target = { start, start + (size ? size : 1), block->id };
+	struct sweep_target target = { start, start + (size ? size : 1), block->id };
 	uint32_t at;
 
 	(void)guard;
@@ -269,12 +271,12 @@ void sweep_free(struct guard *guard, const struct block *block, uint64_t start,
 }
 
 /* Of those that are still in quarantine: the others' memory has new owners. */
-static void pending_add(struct sweep *sweep)
+static void pending_add(struct pointer_sweep *sweep)
 {
 	uint32_t count = __atomic_exchange_n(&state.pending_count, 0, __ATOMIC_ACQ_REL), i;
 
 	for (i = 0; i < count && i < TARGETS_MAX; i++) {
-		const struct target *target = &state.pending[i];
+		const struct sweep_target *target = &state.pending[i];
 		const struct block *block = block_at_sigsafe(BLOCKS_HEAP, target->start);
 
 		if (block && block->id == target->id && block->state == LOG_BLOCK_FREED &&
@@ -286,7 +288,7 @@ static void pending_add(struct sweep *sweep)
 
 static void pending_sweep(void)
 {
-	struct sweep *sweep;
+	struct pointer_sweep *sweep;
 
 	if (canary.plan.sweep_at != PLAN_SWEEP_AT_LINES || !state.pending_count || !affords() ||
 	    !take())
@@ -314,10 +316,10 @@ void sweep_line_sigsafe(uint64_t checkpoint)
 }
 
 /* The freed block that a value points into, or whose poison it is. */
-static void value_add(struct sweep *sweep, uint64_t value)
+static void value_add(struct pointer_sweep *sweep, uint64_t value)
 {
 	struct block_view view;
-	struct target target;
+	struct sweep_target target;
 
 	if (canary_decode(canary.seed, value, CANARY_POISON, &target.start)) {
 		const struct block *block = block_at_sigsafe(BLOCKS_HEAP, target.start);
@@ -331,7 +333,7 @@ static void value_add(struct sweep *sweep, uint64_t value)
 		    !block_find_sigsafe(BLOCKS_HEAP, value, REACH, &view, 1) ||
 		    view.relation != LOG_INSIDE || view.block.state != LOG_BLOCK_FREED)
 			return;
-		target = (struct target){ view.start, view.start + view.size, view.block.id };
+		target = (struct sweep_target){ view.start, view.start + view.size, view.block.id };
 	}
 	target.end += target.end == target.start;
 	target_add(sweep, &target);
@@ -340,7 +342,7 @@ static void value_add(struct sweep *sweep, uint64_t value)
 /* The stack that this thread's handlers run on, unless it is the one that the crash was on: a block
  * of the target's, mostly, where whoever handled the crash before us, and we, have put copies of
  * its registers. */
-static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
+static void handler_stack_find(struct pointer_sweep *sweep, uint64_t rsp)
 {
 	uint64_t low = 0, bytes = own_stack_targets_sigsafe(&low);
 
@@ -352,7 +354,7 @@ static void handler_stack_find(struct sweep *sweep, uint64_t rsp)
 
 void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count)
 {
-	struct sweep *sweep;
+	struct pointer_sweep *sweep;
 	unsigned i;
 
 	if (!canary.on || !agent_switch.ids || !take())

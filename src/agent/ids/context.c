@@ -28,7 +28,7 @@
 #define ENTRY_BYTES 64u
 
 /* What a scan found. */
-struct scan {
+struct stack_scan {
 	uint64_t hash;
 	uint32_t count;
 	bool deep;	  /* goes as far as a record does; else only as far as the hash */
@@ -209,7 +209,7 @@ static bool span_varies(struct thread *self, const struct unwind_rule *rule, uin
 }
 
 static void span_note(struct thread *self, const struct unwind_rule *rule, uint64_t bytes,
-		      struct scan *scan)
+		      struct stack_scan *scan)
 {
 	if (rule->kind == UNWIND_BY_RSP)
 		return;
@@ -238,7 +238,7 @@ static uint16_t offset_from(uint64_t frame, uint64_t slot)
 
 /* The same walk over return addresses whose rules are all known, on the thread's own stack, which
  * cannot fault: most new paths are old frames in another order. False: the careful walk decides. */
-static bool scan_known(struct thread *self, struct caller caller, struct scan *ret)
+static bool scan_known(struct thread *self, struct caller caller, struct stack_scan *ret)
 {
 	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
 	uint64_t rbp = caller.rbp, high = self->stack_high - 8, cfa;
@@ -292,7 +292,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct scan *r
 
 /* Code without a file (JIT) moves from run to run: walked through, and left out of the hash. */
 static __attribute__((noinline)) void scan_walk(struct thread *self, struct caller caller,
-						uint32_t frames, struct scan *ret)
+						uint32_t frames, struct stack_scan *ret)
 {
 	struct unwind at = { .rip = caller.return_address, .rsp = caller.frame + 16 };
 	uint64_t slot = caller.frame + 8, rsp;
@@ -338,11 +338,11 @@ static uint32_t frames_kept(void)
 
 /* What was found before a fault counts: the same fault comes in the next run. */
 static __attribute__((noinline)) void scan_caller(struct guard *guard, struct caller caller,
-						  uint32_t frames, struct scan *ret)
+						  uint32_t frames, struct stack_scan *ret)
 {
 	struct thread *self = guard->self;
 
-	memset(ret, 0, offsetof(struct scan, offset));
+	memset(ret, 0, offsetof(struct stack_scan, offset));
 	ret->hash = CHECKSUM_SEED;
 	ret->deep = frames == frames_kept();
 	if (__builtin_setjmp((void **)self->recovery)) {
@@ -372,7 +372,7 @@ static uint64_t slice_bytes(const struct thread *self, struct caller caller, uin
 /* Every page of the log costs the target more than a microsecond: where the walk found the frames,
  * they are kept, and the stack's bytes only where it did not. */
 static __attribute__((noinline)) void context_record(struct guard *guard, struct caller caller,
-						     const struct scan *scan, uint64_t hash,
+						     const struct stack_scan *scan, uint64_t hash,
 						     uint32_t row)
 {
 	struct log_context_seen seen = { .stack_hash = hash, .context = row };
@@ -424,7 +424,7 @@ static uint32_t row_take(struct thread *self)
 static uint64_t inner_hash(struct guard *guard, struct caller caller,
 			   const struct python_stack *stack)
 {
-	struct scan scan;
+	struct stack_scan scan;
 	uint64_t hash = CHECKSUM_SEED;
 	uint32_t i;
 
@@ -444,8 +444,8 @@ static uint64_t inner_hash(struct guard *guard, struct caller caller,
 
 /* A group of Python frames stands before the native frame that runs it: the one in whose part of
  * the stack the interpreter keeps what belongs to it. */
-static void python_record(struct python_stack *stack, struct caller caller, const struct scan *scan,
-			  uint32_t row)
+static void python_record(struct python_stack *stack, struct caller caller,
+			  const struct stack_scan *scan, uint32_t row)
 {
 	struct log_python_stack record = { .context = row, .frame_count = stack->count };
 	struct log_writer writer;
@@ -466,11 +466,11 @@ static void python_record(struct python_stack *stack, struct caller caller, cons
 /* A context that this lane did not have yet. 0 when there is no room: counted. `scan`: what was
  * seen of the stack so far. `python`: what stands on it beside the native frames, or NULL. */
 static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t hash,
-			     const struct scan *scan, struct python_stack *python)
+			     const struct stack_scan *scan, struct python_stack *python)
 {
 	uint32_t lane = guard->self->lane, row = row_take(guard->self);
 	struct log_context *context = &log_map.contexts[row];
-	struct scan full;
+	struct stack_scan full;
 
 	if (row)
 		context->stack_hash = hash;
@@ -494,7 +494,7 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 
 /* Offsets that the fast way may read again: none on a stack whose end is unknown. Who is in main
  * has the same callers above it for as long as main runs, so these need not be looked at. */
-static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *scan, bool own)
+static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct stack_scan *scan, bool own)
 {
 	unsigned i, count = scan->count;
 
@@ -508,7 +508,8 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct scan *s
 }
 
 /* A function with a frame of fixed length has its caller at the same distance in every call. */
-static bool caller_fixed(struct thread *self, uint64_t return_address, const struct scan *scan)
+static bool caller_fixed(struct thread *self, uint64_t return_address,
+			 const struct stack_scan *scan)
 {
 	const struct unwind_rule *rule = rule_for(self, return_address, self->rules_generation);
 
@@ -526,7 +527,7 @@ __attribute__((noinline)) uint32_t context_find_slow(struct guard guard, uint64_
 	struct thread *self = guard.self;
 	bool own = on_own_stack(self, frame);
 	uint32_t context;
-	struct scan scan;
+	struct stack_scan scan;
 	uint64_t hash;
 
 	/* A return address that was never seen is a context that was never seen: one walk for both.
@@ -566,7 +567,7 @@ uint32_t context_in_python(struct guard *guard, uint32_t native, struct caller c
 	hash = hash ? hash : 1;
 	context = stack_hashes_find(self, hash);
 	if (!context)
-		context =
-			context_make(guard, caller, hash, &(struct scan){ .deep = false }, &stack);
+		context = context_make(guard, caller, hash, &(struct stack_scan){ .deep = false },
+				       &stack);
 	return context ? context : native;
 }

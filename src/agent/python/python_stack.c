@@ -17,7 +17,7 @@
 #define FRAMES_HASHED 3u
 
 /* A code object. Another one may come to lie where one was: what names it tells. */
-struct code {
+struct python_code {
 	uint64_t object; /* atomic; 0: free */
 	uint64_t filename, qualname;
 	uint32_t first_line;
@@ -35,7 +35,7 @@ bool python_stack_on;
 uint64_t *python_stack_inner;
 
 static struct python_layout layout;
-static struct code *codes;
+static struct python_code *codes;
 
 static size_t inner_bytes(void)
 {
@@ -87,7 +87,7 @@ static uint64_t text_hash(uint64_t hash, uint64_t object)
 }
 
 /* Tries to tell it, which somebody else may be at right now: then next time. */
-static void code_tell(struct code *code)
+static void code_tell(struct python_code *code)
 {
 	uint32_t known = CODE_KNOWN;
 	struct log_python_code record = { .hash = code->hash, .object = code->object };
@@ -110,7 +110,7 @@ static uint32_t code_find(struct python_stack *stack, uint64_t object, uint64_t 
 	uint64_t at = object * 0x9e3779b97f4a7c15ull >> (64 - CODES_BITS);
 
 	for (probe = 0; probe < PROBES; probe++, at++) {
-		struct code *code = &codes[at % CODES];
+		struct python_code *code = &codes[at % CODES];
 		uint64_t there = __atomic_load_n(&code->object, __ATOMIC_ACQUIRE);
 		uint32_t state;
 

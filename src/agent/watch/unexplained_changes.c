@@ -19,13 +19,13 @@
 bool unexplained_notes_calls;
 
 /* A call and the object that it filled. Two threads may tear one: then its number is 0. */
-struct note {
+struct change_note {
 	uint64_t watched; /* atomic, written last; 0: torn, or none */
 	uint64_t hits;	  /* of that object, when it was filled */
 	struct log_between_call call;
 };
 
-static struct note notes[CALLS_KEPT];
+static struct change_note notes[CALLS_KEPT];
 static uint32_t note_count; /* atomic */
 static uint32_t looks;	    /* atomic */
 
@@ -41,7 +41,7 @@ static struct {
 static void note_write(const struct watch_armed *armed, uint64_t number,
 		       const struct log_between_call *call)
 {
-	struct note *note =
+	struct change_note *note =
 		&notes[__atomic_fetch_add(&note_count, 1, __ATOMIC_RELAXED) % CALLS_KEPT];
 
 	__atomic_store_n(&note->watched, 0, __ATOMIC_RELAXED);
@@ -89,7 +89,7 @@ static void calls_fill(uint64_t hits, struct log_watch_changed *changed)
 	uint32_t end = __atomic_load_n(&note_count, __ATOMIC_RELAXED), i;
 
 	for (i = 0; i < CALLS_KEPT && i < end; i++) {
-		const struct note *note = &notes[(end - 1 - i) % CALLS_KEPT];
+		const struct change_note *note = &notes[(end - 1 - i) % CALLS_KEPT];
 		struct log_between_call call = note->call;
 
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -106,17 +106,17 @@ static void calls_fill(uint64_t hits, struct log_watch_changed *changed)
  */
 
 /* The file, and the part of it, that the watched bytes are. */
-struct part {
+struct change_part {
 	uint64_t device, inode, offset, page;
 };
 
-static bool has_part(const struct maps_line *line, const struct part *part)
+static bool has_part(const struct maps_line *line, const struct change_part *part)
 {
 	return line->inode == part->inode && line->device == part->device &&
 	       part->offset - line->offset < line->high - line->low;
 }
 
-static bool mapping_fill(struct log_watch_changed *changed, struct part *ret)
+static bool mapping_fill(struct log_watch_changed *changed, struct change_part *ret)
 {
 	struct maps_walk walk;
 	struct maps_line line;
@@ -145,7 +145,7 @@ static bool mapping_fill(struct log_watch_changed *changed, struct part *ret)
 
 /* Where the process that `path` tells of can write to the part; 0: nowhere. `apart`: not this one.
  */
-static uint64_t mapped_at(const char *path, const struct part *part, uint64_t apart)
+static uint64_t mapped_at(const char *path, const struct change_part *part, uint64_t apart)
 {
 	struct maps_walk walk;
 	struct maps_line line;
@@ -180,7 +180,8 @@ static void name_read(const char *pid, char *to, size_t room)
 	to[got > 0 ? got : 0] = 0;
 }
 
-static void other_look(const char *pid, const struct part *part, struct log_watch_changed *changed)
+static void other_look(const char *pid, const struct change_part *part,
+		       struct log_watch_changed *changed)
 {
 	const char *at = pid;
 	uint64_t number = text_number(&at, pid + strlen(pid), 10);
@@ -204,7 +205,7 @@ static void other_look(const char *pid, const struct part *part, struct log_watc
 	changed->other_count++;
 }
 
-static void others_look(const struct part *part, struct log_watch_changed *changed)
+static void others_look(const struct change_part *part, struct log_watch_changed *changed)
 {
 	long fd =
 		raw_syscall4(SYS_openat, AT_FDCWD, "/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -228,7 +229,7 @@ static void others_look(const struct part *part, struct log_watch_changed *chang
 
 void unexplained_look_sigsafe(uint64_t hits, struct log_watch_changed *changed)
 {
-	struct part part = { 0 };
+	struct change_part part = { 0 };
 
 	calls_fill(hits, changed);
 	if (__atomic_exchange_n(&scratch.taken, 1, __ATOMIC_ACQUIRE))

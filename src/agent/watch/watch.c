@@ -92,7 +92,7 @@ static struct watch_armed *armed_unused(void)
 }
 
 /* What to watch. */
-struct object {
+struct watched_object {
 	uint32_t watch;
 	uint64_t base; /* the object's start; the plan's offset is added */
 	uint64_t id, start, size;
@@ -117,7 +117,7 @@ static bool same_place(uint64_t address, enum log_watched_end why)
 }
 
 /* Any number of them, as long as they were placed there when they were allocated. */
-static bool arm_paged(const struct object *object, uint64_t address)
+static bool arm_paged(const struct watched_object *object, uint64_t address)
 {
 	const struct plan_watch *plan = watch_state.plans[object->watch];
 	struct log_watch_row *row = &watch_state.area->rows[object->watch];
@@ -142,7 +142,7 @@ static bool arm_paged(const struct object *object, uint64_t address)
 }
 
 /* Under the lock. */
-static bool arm(const struct object *object, bool fixed)
+static bool arm(const struct watched_object *object, bool fixed)
 {
 	const struct plan_watch *plan = watch_state.plans[object->watch];
 	struct log_watch_row *row = &watch_state.area->rows[object->watch];
@@ -191,7 +191,7 @@ static bool arm(const struct object *object, bool fixed)
 	return true;
 }
 
-static void arm_locked(const struct object *object)
+static void arm_locked(const struct watched_object *object)
 {
 	bool armed = false;
 
@@ -238,12 +238,13 @@ void watch_block_born(struct guard *guard, struct block *block, uint64_t start)
 {
 	uint32_t row = block->context & BLOCK_CONTEXT_MASK, mask = context_marks[row], i;
 	const struct log_context *context = &log_map.contexts[row];
-	struct object object = { .base = start,
-				 .id = block->id,
-				 .start = start,
-				 .size = block_size(block),
-				 .key = { context->stack_hash, context->lane, block->ordinal },
-				 .context = row };
+	struct watched_object object = { .base = start,
+					 .id = block->id,
+					 .start = start,
+					 .size = block_size(block),
+					 .key = { context->stack_hash, context->lane,
+						  block->ordinal },
+					 .context = row };
 
 	(void)guard;
 	for (i = 0; i < watch_state.count; i++) {
@@ -410,7 +411,7 @@ static bool python_object_is(uint64_t object, const char *wanted)
 void watch_object(struct guard *guard, uint32_t watch, uint64_t address,
 		  const struct caller *caller)
 {
-	struct object object = { .watch = watch, .base = address };
+	struct watched_object object = { .watch = watch, .base = address };
 	struct block_view view;
 	struct log_block record = { 0 };
 	uint64_t context;
@@ -469,9 +470,9 @@ void watch_thread_born(void)
 	uint32_t i;
 
 	for (i = 0; watch_state.area && i < watch_state.count; i++) {
-		struct object object = { .watch = i,
-					 .base = arch_fs_base(),
-					 .start = arch_fs_base() };
+		struct watched_object object = { .watch = i,
+						 .base = arch_fs_base(),
+						 .start = arch_fs_base() };
 
 		if (watch_state.plans[i]->kind == PLAN_WATCH_THREAD)
 			arm_locked(&object);
@@ -546,7 +547,7 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 static void fixed_arm(uint32_t watch)
 {
 	const struct plan_watch *plan = watch_state.plans[watch];
-	struct object object = { .watch = watch, .base = plan->address };
+	struct watched_object object = { .watch = watch, .base = plan->address };
 
 	if (plan->kind == PLAN_WATCH_GLOBAL) {
 		const struct plan_range *ranges = plan_ranges(plan);

@@ -18,12 +18,12 @@ static const struct {
 	{ "realloc", HOOK_REALLOC, "ptr@0,size@1" },
 };
 
-struct parser {
+struct allocator_parser {
 	const char *text; /* the whole */
 	struct err *err;
 };
 
-static int err_set_here(const struct parser *p, const char *at, const char *what)
+static int err_set_here(const struct allocator_parser *p, const char *at, const char *what)
 {
 	(void)err_set(p->err, -EINVAL, "%s, at character %zu of '%s'", what,
 		      (size_t)(at - p->text) + 1, p->text);
@@ -63,7 +63,7 @@ static const char *arguments_at(const char *at, const char *end)
 }
 
 /* One of "ptr@N", "size@N", "count@N", "size=BYTES". */
-static int take_argument(const struct parser *p, const char **at, struct hook_use *use)
+static int take_argument(const struct allocator_parser *p, const char **at, struct hook_use *use)
 {
 	static const char *const names[] = { "ptr", "size", "count" };
 	unsigned int *const places[] = { &use->pointer, &use->size, &use->count };
@@ -98,7 +98,7 @@ static int take_argument(const struct parser *p, const char **at, struct hook_us
 	return err_set_here(p, start, "ptr@N, size@N, count@N or size=BYTES is missing");
 }
 
-static int take_arguments(const struct parser *p, const char *at, struct hook_use *use)
+static int take_arguments(const struct allocator_parser *p, const char *at, struct hook_use *use)
 {
 	int r = take_argument(p, &at, use);
 
@@ -112,7 +112,7 @@ static int take_arguments(const struct parser *p, const char *at, struct hook_us
 	return r;
 }
 
-static int check_use(const struct parser *p, const char *at, const struct hook_use *use)
+static int check_use(const struct allocator_parser *p, const char *at, const struct hook_use *use)
 {
 	bool sized = use->size != HOOK_NO_ARGUMENT || use->fixed_size != 0;
 
@@ -123,7 +123,7 @@ static int check_use(const struct parser *p, const char *at, const struct hook_u
 	return 0;
 }
 
-static int unknown_kind(const struct parser *p, const char *at)
+static int unknown_kind(const struct allocator_parser *p, const char *at)
 {
 	AUTO(mem_freep) char *typed = mem_strndup(at, strcspn(at, "= \t"));
 	const char *names[ARRAY_SIZE(kinds)], *near;
@@ -138,13 +138,13 @@ static int unknown_kind(const struct parser *p, const char *at)
 	return err_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
 }
 
-static int take_word(const struct parser *p, const char *at, const char *end,
+static int take_word(const struct allocator_parser *p, const char *at, const char *end,
 		     struct hook_planner *planner, struct strbuf *items)
 {
 	struct hook_use use = { .pointer = HOOK_NO_ARGUMENT,
 				.size = HOOK_NO_ARGUMENT,
 				.count = HOOK_NO_ARGUMENT };
-	struct parser defaults = { .err = p->err };
+	struct allocator_parser defaults = { .err = p->err };
 	AUTO(mem_freep) char *function = NULL;
 	const char *arguments, *name = strchr(at, '=');
 	size_t kind = 0;
@@ -174,7 +174,7 @@ int allocator_plan(struct hook_planner *planner, const char *text, struct strbuf
 		   struct err *err)
 {
 	struct err own = { 0 };
-	struct parser p = { .text = text, .err = err ? err : &own };
+	struct allocator_parser p = { .text = text, .err = err ? err : &own };
 	AUTO(strbuf_deinit) struct strbuf planned = { 0 };
 	const char *at = text;
 	int r = 0;

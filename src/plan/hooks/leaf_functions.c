@@ -4,12 +4,12 @@
 
 #define FUNCTIONS_MAX 256u
 
-struct search {
+struct leaf_search {
 	struct module *module;
 	VEC(uint64_t) entries; /* functions that are reached */
 };
 
-static bool decode(const struct search *search, uint64_t at, struct code_instruction *ret)
+static bool decode(const struct leaf_search *search, uint64_t at, struct code_instruction *ret)
 {
 	uint8_t bytes[16];
 	size_t len = sizeof(bytes);
@@ -19,7 +19,7 @@ static bool decode(const struct search *search, uint64_t at, struct code_instruc
 	return len > 0 && code_decode(bytes, len, at, ret);
 }
 
-static void reach(struct search *search, uint64_t entry)
+static void reach(struct leaf_search *search, uint64_t entry)
 {
 	VEC_FOREACH (&search->entries, known)
 		if (*known == entry)
@@ -29,7 +29,7 @@ static void reach(struct search *search, uint64_t entry)
 }
 
 /* An entry of the linker's table: a jump through a word of memory. */
-static bool is_linkage(const struct search *search, uint64_t at)
+static bool is_linkage(const struct leaf_search *search, uint64_t at)
 {
 	struct code_instruction first;
 
@@ -48,7 +48,7 @@ static bool is_inside(const struct function *function, uint64_t at)
 	return false;
 }
 
-static bool range_leaves(struct search *search, const struct function *function,
+static bool range_leaves(struct leaf_search *search, const struct function *function,
 			 const struct function_range *range)
 {
 	struct code_instruction instruction;
@@ -68,7 +68,7 @@ static bool range_leaves(struct search *search, const struct function *function,
 	return false;
 }
 
-static bool leaves(struct search *search, const struct function *function)
+static bool leaves(struct leaf_search *search, const struct function *function)
 {
 	for (size_t i = 0; i < function->range_count; i++)
 		if (range_leaves(search, function, &function->ranges[i]))
@@ -78,7 +78,7 @@ static bool leaves(struct search *search, const struct function *function)
 
 bool function_leaves(struct module *module, const struct function *function)
 {
-	struct search search = { .module = module };
+	struct leaf_search search = { .module = module };
 	bool found = leaves(&search, function);
 
 	for (size_t i = 0; !found && i < search.entries.count; i++) {
@@ -95,7 +95,7 @@ bool function_leaves(struct module *module, const struct function *function)
 bool function_begins_with(struct module *module, const struct function *function,
 			  struct function *ret)
 {
-	struct search search = { .module = module };
+	struct leaf_search search = { .module = module };
 	struct code_instruction instruction;
 
 	if (function->range_count == 0)
@@ -114,7 +114,7 @@ bool function_begins_with(struct module *module, const struct function *function
 }
 
 /* Compared with, or loaded: by its address in the instruction. */
-static bool names_function(const struct search *search, uint64_t at,
+static bool names_function(const struct leaf_search *search, uint64_t at,
 			   const struct code_instruction *instruction, uint64_t entry)
 {
 	uint32_t last;
@@ -130,7 +130,7 @@ static bool names_function(const struct search *search, uint64_t at,
 bool function_calls_instead(struct module *module, uint64_t caller, uint64_t entry,
 			    struct function *ret)
 {
-	struct search search = { .module = module };
+	struct leaf_search search = { .module = module };
 	struct code_instruction instruction;
 	struct function around = { 0 };
 	bool named = false, found = false;

@@ -8,7 +8,7 @@
 #include "plan/hooks/libraries.h"
 
 /* One file of the program. */
-struct named {
+struct named_place {
 	char *path;
 	struct types *types; /* NULL until asked for */
 	bool broken;	     /* cannot be opened */
@@ -17,7 +17,7 @@ struct named {
 };
 
 struct names {
-	VEC(struct named) files; /* the program first */
+	VEC(struct named_place) files; /* the program first */
 };
 
 int names_new(const struct libraries_request *request, struct names **ret, struct err *err)
@@ -30,8 +30,9 @@ int names_new(const struct libraries_request *request, struct names **ret, struc
 		return r;
 	names = mem_alloc(sizeof(*names));
 	VEC_FOREACH (&libraries.files.list, file)
-		VEC_PUSH(&names->files, ((struct named){ .path = mem_strdup(file->path),
-							 .another = file->program && file->late }));
+		VEC_PUSH(&names->files,
+			 ((struct named_place){ .path = mem_strdup(file->path),
+						.another = file->program && file->late }));
 	*ret = names;
 	return 0;
 }
@@ -48,7 +49,7 @@ void names_free(struct names *names)
 	mem_free(names);
 }
 
-static uint64_t identity(struct named *file)
+static uint64_t identity(struct named_place *file)
 {
 	AUTO(module_closep) struct module *module = NULL;
 	const uint8_t *id = NULL;
@@ -64,7 +65,7 @@ static uint64_t identity(struct named *file)
 
 /* What is asked of each file in turn, until one knows. */
 struct question {
-	int (*ask)(struct question *question, struct named *file, struct err *err);
+	int (*ask)(struct question *question, struct named_place *file, struct err *err);
 	const char *name, *path;
 	int argument;
 	uint32_t line;
@@ -73,7 +74,7 @@ struct question {
 	struct type_global *global;
 };
 
-static bool file_open(struct named *file)
+static bool file_open(struct named_place *file)
 {
 	if (!file->types && !file->broken && types_open(file->path, &file->types, NULL) < 0)
 		file->broken = true;
@@ -82,7 +83,7 @@ static bool file_open(struct named *file)
 
 /* Tests of one project have much in common: what one of the programs that the command starts has,
  * is looked for in all of them. */
-static void ask_others(struct names *names, const struct named *who,
+static void ask_others(struct names *names, const struct named_place *who,
 		       const struct question *question)
 {
 	/* The caller's own answer stays the first one's: the others only add to the ranges. */
@@ -93,7 +94,7 @@ static void ask_others(struct names *names, const struct named *who,
 		return;
 	if (question->global)
 		again.global = &global;
-	for (struct named *file = names->files.items;
+	for (struct named_place *file = names->files.items;
 	     file < names->files.items + names->files.count; file++)
 		if (file > who && file->another && file_open(file)) {
 			(void)again.ask(&again, file, NULL);
@@ -135,7 +136,8 @@ static int ask_all(struct names *names, const struct question *asked, struct err
 	return first.code < 0 ? first.code : -ENOENT;
 }
 
-static void add_pieces(struct named *file, const struct code_pieces *pieces, struct ranges *ret)
+static void add_pieces(struct named_place *file, const struct code_pieces *pieces,
+		       struct ranges *ret)
 {
 	VEC_FOREACH (&pieces->list, piece)
 		if (ret->list.count < PLAN_RANGES_MAX)
@@ -145,7 +147,7 @@ static void add_pieces(struct named *file, const struct code_pieces *pieces, str
 						       .bytes = piece->high - piece->low }));
 }
 
-static int ask_function(struct question *question, struct named *file, struct err *err)
+static int ask_function(struct question *question, struct named_place *file, struct err *err)
 {
 	AUTO(code_pieces_deinit) struct code_pieces pieces = { 0 };
 	int r = types_function(file->types, question->name, &pieces, err);
@@ -162,7 +164,7 @@ int names_function(struct names *names, const char *function, struct ranges *ret
 	return ask_all(names, &question, err);
 }
 
-static int ask_line(struct question *question, struct named *file, struct err *err)
+static int ask_line(struct question *question, struct named_place *file, struct err *err)
 {
 	AUTO(code_pieces_deinit) struct code_pieces pieces = { 0 };
 	int r = types_line(file->types, question->name, question->line, &pieces, err);
@@ -202,7 +204,7 @@ bool names_module(struct names *names, const char *file, struct ranges *ret)
 }
 
 /* A type without that field is an answer: others of the same name are not meant. */
-static int ask_field(struct question *question, struct named *file, struct err *err)
+static int ask_field(struct question *question, struct named_place *file, struct err *err)
 {
 	int r = types_field(file->types, question->name, question->path, question->field, err);
 	struct type_field whole = { 0 };
@@ -221,7 +223,7 @@ int names_field(struct names *names, const char *type, const char *path, struct 
 	return ask_all(names, &question, err);
 }
 
-static int ask_function_field(struct question *question, struct named *file, struct err *err)
+static int ask_function_field(struct question *question, struct named_place *file, struct err *err)
 {
 	int r = types_field_of_function(file->types, question->name, question->argument,
 					question->path, question->field, err);
@@ -247,7 +249,7 @@ int names_field_of_function(struct names *names, const char *function, int argum
 	return ask_all(names, &question, err);
 }
 
-static int ask_global(struct question *question, struct named *file, struct err *err)
+static int ask_global(struct question *question, struct named_place *file, struct err *err)
 {
 	int r = types_global(file->types, question->name, question->path, question->global, err);
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 
-struct parser {
+struct spec_parser {
 	const char *text;
 	const char *at;
 	struct err *err;
@@ -39,12 +39,12 @@ int err_set_in_spec(const char *text, size_t at, struct err *err, const char *fm
 		       (int)at, "");
 }
 
-static int err_set_here(const struct parser *p, const char *what)
+static int err_set_here(const struct spec_parser *p, const char *what)
 {
 	return err_set_in_spec(p->text, (size_t)(p->at - p->text), p->err, "%s", what);
 }
 
-static bool number(struct parser *p, int base, uint64_t *ret)
+static bool number(struct spec_parser *p, int base, uint64_t *ret)
 {
 	char *end;
 
@@ -58,7 +58,7 @@ static bool number(struct parser *p, int base, uint64_t *ret)
 	return true;
 }
 
-static int unknown_kind(const struct parser *p)
+static int unknown_kind(const struct spec_parser *p)
 {
 	static const char *const names[] = { "global", "addr", "alloc",	 "key",
 					     "ret",    "arg0", "pytype", "struct" };
@@ -73,7 +73,7 @@ static int unknown_kind(const struct parser *p)
 			    "'struct '");
 }
 
-static int parse_kind(struct parser *p, struct spec *ret)
+static int parse_kind(struct spec_parser *p, struct spec *ret)
 {
 	uint64_t n;
 
@@ -137,7 +137,7 @@ enum spec_python_word spec_python_word(const char *field)
 }
 
 /* NAME or MODULE.NAME; what comes after the last dot may be one of those words. */
-static int parse_python(struct parser *p, struct spec *ret)
+static int parse_python(struct spec_parser *p, struct spec *ret)
 {
 	const char *end = p->at, *dot;
 
@@ -181,7 +181,7 @@ static const char *line_colon(const char *at)
 	return NULL;
 }
 
-static int parse_line(struct parser *p, const char *colon, struct spec *ret)
+static int parse_line(struct spec_parser *p, const char *colon, struct spec *ret)
 {
 	uint64_t line;
 
@@ -195,7 +195,7 @@ static int parse_line(struct parser *p, const char *colon, struct spec *ret)
 	return 0;
 }
 
-static int parse_name(struct parser *p, struct spec *ret)
+static int parse_name(struct spec_parser *p, struct spec *ret)
 {
 	const char *colon = ret->kind == SPEC_ALLOC ? line_colon(p->at) : NULL;
 	size_t len;
@@ -213,7 +213,7 @@ static int parse_name(struct parser *p, struct spec *ret)
 	return 0;
 }
 
-static int parse_key(struct parser *p, struct spec *ret)
+static int parse_key(struct spec_parser *p, struct spec *ret)
 {
 	uint64_t n;
 
@@ -236,7 +236,7 @@ static int parse_key(struct parser *p, struct spec *ret)
 	return 0;
 }
 
-static int parse_body(struct parser *p, struct spec *ret)
+static int parse_body(struct spec_parser *p, struct spec *ret)
 {
 	if (ret->kind == SPEC_KEY)
 		return parse_key(p, ret);
@@ -247,7 +247,7 @@ static int parse_body(struct parser *p, struct spec *ret)
 	return 0;
 }
 
-static int parse_attributes(struct parser *p, struct spec *ret)
+static int parse_attributes(struct spec_parser *p, struct spec *ret)
 {
 	while (*p->at == ',') {
 		p->at++;
@@ -269,7 +269,7 @@ static bool is_pointed(enum spec_kind kind)
 	return kind == SPEC_PYTHON_TYPE || kind == SPEC_RETURN || kind == SPEC_ARGUMENT;
 }
 
-static int parse_part(struct parser *p, struct spec *ret)
+static int parse_part(struct spec_parser *p, struct spec *ret)
 {
 	bool before;
 	uint64_t n;
@@ -301,7 +301,7 @@ static int parse_part(struct parser *p, struct spec *ret)
 
 int spec_parse(const char *text, struct spec *ret, struct err *err)
 {
-	struct parser p = { .text = text, .at = text, .err = err };
+	struct spec_parser p = { .text = text, .at = text, .err = err };
 	int r = parse_kind(&p, ret);
 
 	if (r == 0)

@@ -360,7 +360,7 @@ static void refresh_marks(struct bisection *b)
 }
 
 /* The likeliest culprit, together with those that no test tells from it. */
-struct suspect {
+struct commit_suspect {
 	size_t commit; /* the youngest of them; GOOD (0) stands for 'before' */
 	double probability;
 	bool alone;
@@ -396,7 +396,7 @@ static size_t seen_rate(const struct bisection *b, const double *belief)
 
 /* Its probability if the rate were exactly what was seen of it. */
 static double sure_at_rate(const struct bisection *b, const double *belief,
-			   const struct suspect *suspect)
+			   const struct commit_suspect *suspect)
 {
 	size_t rate = seen_rate(b, belief);
 	double all = 0, those = 0;
@@ -416,9 +416,9 @@ static double sure_at_rate(const struct bisection *b, const double *belief,
 	return all > 0 ? those / all : 0;
 }
 
-static struct suspect range_of(struct bisection *b, size_t commit)
+static struct commit_suspect range_of(struct bisection *b, size_t commit)
 {
-	struct suspect suspect = { .commit = commit, .alone = true };
+	struct commit_suspect suspect = { .commit = commit, .alone = true };
 
 	for (size_t k = 0; k < b->commits; k++) {
 		if (b->marks[k] != b->marks[commit])
@@ -430,9 +430,9 @@ static struct suspect range_of(struct bisection *b, size_t commit)
 	return suspect;
 }
 
-static struct suspect likeliest(struct bisection *b, const double *belief)
+static struct commit_suspect likeliest(struct bisection *b, const double *belief)
 {
-	struct suspect best = { .probability = -1 };
+	struct commit_suspect best = { .probability = -1 };
 	bool skips = false;
 
 	refresh_marks(b);
@@ -441,7 +441,9 @@ static struct suspect likeliest(struct bisection *b, const double *belief)
 		skips = skips || (k < b->commits && b->facts[k].skipped);
 	}
 	for (size_t k = 0; k < b->commits; k++) {
-		struct suspect suspect = { .commit = k, .probability = b->mass[k], .alone = true };
+		struct commit_suspect suspect = { .commit = k,
+						  .probability = b->mass[k],
+						  .alone = true };
 
 		/* A range begins where something cannot be tested; with nothing skipped every
 		 * commit stands alone. */
@@ -455,7 +457,7 @@ static struct suspect likeliest(struct bisection *b, const double *belief)
 
 bool bisection_in_range(struct bisection *b, size_t commit)
 {
-	struct suspect suspect = likeliest(b, b->belief);
+	struct commit_suspect suspect = likeliest(b, b->belief);
 
 	return b->marks[commit] == b->marks[suspect.commit];
 }
@@ -598,7 +600,7 @@ static bool is_sure(const struct bisection *b, const struct bisection_state *sta
 
 static bool settled(struct bisection *b, const double *belief, struct bisection_state *ret)
 {
-	struct suspect suspect = likeliest(b, belief);
+	struct commit_suspect suspect = likeliest(b, belief);
 	double never = b->mass[b->hyps - 1];
 
 	ret->before = b->mass[0];

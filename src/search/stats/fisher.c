@@ -28,7 +28,7 @@ struct family {
 };
 
 /* Goes from the mode towards one end. */
-struct walk {
+struct table_walk {
 	const struct family *f;
 	uint64_t at, end;
 	double weight; /* of the table `at`; the mode has 1 */
@@ -55,7 +55,7 @@ static double step_ratio(const struct family *f, uint64_t x)
 }
 
 /* False at the end, or when the weight no longer counts even against the smallest double. */
-static bool walk_step(struct walk *w)
+static bool walk_step(struct table_walk *w)
 {
 	if (w->at == w->end)
 		return false;
@@ -68,7 +68,7 @@ static bool walk_step(struct walk *w)
 
 static double weight_of(const struct family *f, uint64_t x)
 {
-	struct walk w = { .f = f, .at = f->mode, .end = x, .weight = 1 };
+	struct table_walk w = { .f = f, .at = f->mode, .end = x, .weight = 1 };
 
 	while (walk_step(&w))
 		;
@@ -83,7 +83,7 @@ static double tail_probability(const struct fisher_table *t, enum tail tail)
 	double all = 0, in = 0;
 
 	for (size_t i = 0; i < 2; i++) {
-		struct walk w = { .f = &f, .at = f.mode, .end = ends[i], .weight = 1 };
+		struct table_walk w = { .f = &f, .at = f.mode, .end = ends[i], .weight = 1 };
 
 		/* The mode itself belongs to the first of the two walks. */
 		if (i == 1 && !walk_step(&w))

@@ -8,7 +8,7 @@
 #include "studies/bisect/git.h"
 
 /* Where a hash stands in the list. */
-struct place {
+struct commit_place {
 	const char *hash;
 	uint32_t number;
 };
@@ -101,7 +101,8 @@ static int check_order(const struct history *h, const struct history_request *re
 
 static int by_hash(const void *a, const void *b)
 {
-	return strcmp(((const struct place *)a)->hash, ((const struct place *)b)->hash);
+	return strcmp(((const struct commit_place *)a)->hash,
+		      ((const struct commit_place *)b)->hash);
 }
 
 /* A line is a hash and its parents' hashes; parents outside of the range are those of GOOD's past.
@@ -109,7 +110,7 @@ static int by_hash(const void *a, const void *b)
 struct parents_reading {
 	VEC(uint32_t) numbers; /* of all commits' parents, one after the other */
 	VEC(size_t) starts;    /* where each commit's begin */
-	struct place *places;
+	struct commit_place *places;
 };
 
 static void parents_reading_deinit(struct parents_reading *reading)
@@ -123,7 +124,7 @@ static void sort_places(const struct history *h, struct parents_reading *reading
 {
 	reading->places = mem_alloc(h->commits.count * sizeof(reading->places[0]));
 	for (size_t i = 0; i < h->commits.count; i++)
-		reading->places[i] = (struct place){ h->commits.items[i], (uint32_t)i };
+		reading->places[i] = (struct commit_place){ h->commits.items[i], (uint32_t)i };
 	qsort(reading->places, h->commits.count, sizeof(reading->places[0]), by_hash);
 }
 
@@ -134,8 +135,8 @@ static void read_parents(const struct history *h, struct parents_reading *readin
 	VEC_PUSH(&reading->starts, reading->numbers.count);
 	(void)strtok_r(line, " ", &save);
 	for (char *word; (word = strtok_r(NULL, " ", &save)) != NULL;) {
-		struct place key = { .hash = word };
-		const struct place *found =
+		struct commit_place key = { .hash = word };
+		const struct commit_place *found =
 			bsearch(&key, reading->places, h->commits.count, sizeof(key), by_hash);
 
 		if (found)

@@ -10,7 +10,7 @@
  * then it grows here and shrinks there. It counts where it never does. */
 #define SHARED_MIN 2
 
-struct walk {
+struct sites_walk {
 	const struct census *census;
 	const struct census_context **sorted;
 	struct families families;
@@ -22,7 +22,7 @@ struct changes {
 	int64_t *blocks, *bytes;
 };
 
-static struct changes changes_new(const struct walk *w)
+static struct changes changes_new(const struct sites_walk *w)
 {
 	return (struct changes){ mem_alloc(w->census->moments * sizeof(int64_t)),
 				 mem_alloc(w->census->moments * sizeof(int64_t)) };
@@ -101,7 +101,7 @@ static uint64_t key_of(const struct census_context *context, unsigned int depth)
 }
 
 /* Does it grow, by whichever tests it may be? */
-static struct trend judge(const struct walk *w, const int64_t *changes, const int64_t *levels)
+static struct trend judge(const struct sites_walk *w, const int64_t *changes, const int64_t *levels)
 {
 	struct trend trend = trend_of_changes(changes, w->census->moments);
 
@@ -118,7 +118,7 @@ static bool shares_place(const struct site *site)
 
 /* A buffer that is made larger and larger is one block all the time. Sizes change for many reasons:
  * only what never became less counts. */
-static bool grows(struct walk *w, const struct changes *changes, struct site *site)
+static bool grows(struct sites_walk *w, const struct changes *changes, struct site *site)
 {
 	site->trend = judge(w, changes->blocks, site->blocks);
 	if (site->trend.verdict == TREND_GROWS)
@@ -130,7 +130,7 @@ static bool grows(struct walk *w, const struct changes *changes, struct site *si
 }
 
 /* True when the changes are those of a site, which is in the list afterwards. */
-static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
+static bool is_site(struct sites_walk *w, size_t low, size_t high, unsigned int depth,
 		    const struct changes *changes)
 {
 	size_t moments = w->census->moments;
@@ -159,7 +159,7 @@ static bool is_site(struct walk *w, size_t low, size_t high, unsigned int depth,
 }
 
 /* Contexts low to high-1 have the same whole stack: threads have a row each. */
-static void visit_leaf(struct walk *w, size_t low, size_t high, struct changes *rest)
+static void visit_leaf(struct sites_walk *w, size_t low, size_t high, struct changes *rest)
 {
 	struct changes own = changes_new(w);
 	size_t count = 0;
@@ -183,7 +183,8 @@ static void visit_leaf(struct walk *w, size_t low, size_t high, struct changes *
 
 /* Adds to `rest` what no site among the contexts low to high-1, which share `depth` frames,
  * explains. */
-static void visit(struct walk *w, size_t low, size_t high, unsigned int depth, struct changes *rest)
+static void visit(struct sites_walk *w, size_t low, size_t high, unsigned int depth,
+		  struct changes *rest)
 {
 	struct changes own;
 	unsigned int branches = 0;
@@ -220,7 +221,7 @@ void sites_find(const struct census *census, struct sites *ret)
 	AUTO(mem_freep)
 	const struct census_context **sorted =
 		mem_alloc((census->contexts.count + 1) * sizeof(sorted[0]));
-	struct walk w = { .census = census, .sorted = sorted, .ret = ret };
+	struct sites_walk w = { .census = census, .sorted = sorted, .ret = ret };
 	struct changes rest;
 	size_t count = 0;
 

@@ -119,15 +119,15 @@ static bool same_line(const struct frame *a, const struct frame *b)
 }
 
 /* A site's stack, of which all its contexts share the first frames. */
-struct named {
+struct named_site {
 	struct stack stack;
 	size_t shared;
 };
 
-static struct named name_site(struct event_log *log, const struct site *site,
-			      struct symbols *symbols)
+static struct named_site name_site(struct event_log *log, const struct site *site,
+				   struct symbols *symbols)
 {
-	struct named ret = { 0 };
+	struct named_site ret = { 0 };
 
 	for (size_t i = 0; i < site->contexts.count && ret.stack.count == 0; i++)
 		(void)event_log_allocation(log, site->contexts.items[i]->row, symbols, &ret.stack);
@@ -135,7 +135,7 @@ static struct named name_site(struct event_log *log, const struct site *site,
 	return ret;
 }
 
-static bool reads_alike(const struct named *a, const struct named *b)
+static bool reads_alike(const struct named_site *a, const struct named_site *b)
 {
 	if (a->shared == 0 || a->shared != b->shared)
 		return false;
@@ -150,7 +150,7 @@ static bool reads_alike(const struct named *a, const struct named *b)
 static void join_alike(struct event_log *log, struct symbols *symbols, struct sites *sites)
 {
 	AUTO(mem_freep)
-	struct named *named = mem_alloc((sites->list.count + 1) * sizeof(named[0]));
+	struct named_site *named = mem_alloc((sites->list.count + 1) * sizeof(named[0]));
 
 	for (size_t i = 0; i < sites->list.count; i++)
 		named[i] = name_site(log, &sites->list.items[i], symbols);
@@ -174,7 +174,7 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 {
 	size_t last = site->moments - 1;
 	double tests = (double)last;
-	struct named named = name_site(log, site, symbols);
+	struct named_site named = name_site(log, site, symbols);
 	struct growth_site ret = {
 		.key = mem_printf("%016llx", (unsigned long long)site->key),
 		.context_count = site->contexts.count,

@@ -75,7 +75,7 @@ static bool was_seen(const struct scan_request *request, const struct scan_hit *
 
 /* ---- hits ---- */
 
-struct sweeping {
+struct scan_sweeping {
 	struct scanner *scanner;
 	const struct scan_source *source;
 	struct scan_region *region;
@@ -83,7 +83,7 @@ struct sweeping {
 	uint64_t address; /* of bytes[0] */
 };
 
-static void keep_hit(struct sweeping *s, const struct sweep_hit *found, struct stack *frames)
+static void keep_hit(struct scan_sweeping *s, const struct sweep_hit *found, struct stack *frames)
 {
 	const struct store *store = &found->store;
 	struct scan_hit hit = {
@@ -110,7 +110,7 @@ static void keep_hit(struct sweeping *s, const struct sweep_hit *found, struct s
 
 static void found(void *ctx, const struct sweep_hit *hit)
 {
-	struct sweeping *s = ctx;
+	struct scan_sweeping *s = ctx;
 	const struct scan_request *request = s->scanner->request;
 	struct scan_report *report = s->scanner->report;
 	AUTO(stack_deinit) struct stack frames = { 0 };
@@ -193,7 +193,7 @@ static void sweep_range(struct scanner *scanner, const struct scan_source *sourc
 {
 	AUTO(mem_freep) uint8_t *bytes = mem_alloc(PIECE_BYTES + LONGEST_INSTRUCTION);
 	struct scan_report *report = scanner->report;
-	struct sweeping sweeping = {
+	struct scan_sweeping sweeping = {
 		.scanner = scanner, .source = source, .region = region, .bytes = bytes
 	};
 	struct sweep sweep = { .query = &scanner->query, .found = found, .ctx = &sweeping };

@@ -14,11 +14,11 @@
 
 #define COPY_MAX (16u << 20)
 
-struct places {
+struct settled_places {
 	char *root, *sentinel; /* plain paths; root may be NULL */
 };
 
-static void places_deinit(struct places *places)
+static void places_deinit(struct settled_places *places)
 {
 	mem_free(places->root);
 	mem_free(places->sentinel);
@@ -56,7 +56,7 @@ static char *replace(const char *text, const char *word, const char *by)
 	return strbuf_take(&sb);
 }
 
-static void fill(char **text, const struct places *places)
+static void fill(char **text, const struct settled_places *places)
 {
 	AUTO(mem_freep) char *half = NULL;
 
@@ -91,7 +91,7 @@ static size_t fitness(const struct sentinel *s, const char *root)
 	return found;
 }
 
-static int no_root(const struct sentinel *s, const struct places *places, struct err *err)
+static int no_root(const struct sentinel *s, const struct settled_places *places, struct err *err)
 {
 	(void)err_set(err, -ENOENT,
 		      "the project of the sentinel in '%s' is not around it: it wants to run in "
@@ -100,7 +100,7 @@ static int no_root(const struct sentinel *s, const struct places *places, struct
 	return err_remedy(err, "name the project's directory with --root DIR");
 }
 
-static int find_root(const struct sentinel *s, const char *said, struct places *places,
+static int find_root(const struct sentinel *s, const char *said, struct settled_places *places,
 		     struct err *err)
 {
 	AUTO(mem_freep) char *way = NULL;
@@ -147,7 +147,7 @@ static void swap_mentions(struct sentinel *s, const char *from, const char *to)
 
 /* A file of the project is used where it lies, for it belongs to what is tested. The copy stands
  * in when this checkout does not have it, and tells when it is another one. */
-static void settle_file(struct sentinel *s, const char *name, const struct places *places,
+static void settle_file(struct sentinel *s, const char *name, const struct settled_places *places,
 			struct said_list *notes)
 {
 	AUTO(mem_freep) char *place = mem_printf("%s/%s", places->root ? places->root : "", name);
@@ -192,7 +192,7 @@ static int settle_env(struct strv *env, struct err *err)
 int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struct said_list *notes,
 		    struct err *err)
 {
-	AUTO(places_deinit) struct places places = { .sentinel = realpath(dir, NULL) };
+	AUTO(places_deinit) struct settled_places places = { .sentinel = realpath(dir, NULL) };
 	int r;
 
 	if (!places.sentinel)

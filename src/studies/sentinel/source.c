@@ -47,13 +47,13 @@ int target_outcome(const struct target *target, struct case_store *cs, const str
 
 /* ---- which series ---- */
 
-struct candidate {
+struct source_candidate {
 	struct series_id id;
 	char *command, *settings;
 };
 
 struct candidates {
-	VEC(struct candidate) list;
+	VEC(struct source_candidate) list;
 };
 
 static void candidates_deinit(struct candidates *candidates)
@@ -69,14 +69,15 @@ static int collect(void *ctx, const struct series_row *row, struct err *err)
 {
 	struct candidates *candidates = ctx;
 
-	VEC_PUSH(&candidates->list, ((struct candidate){ .id = row->id,
-							 .command = mem_strdup(row->command),
-							 .settings = mem_strdup(row->settings) }));
+	VEC_PUSH(&candidates->list,
+		 ((struct source_candidate){ .id = row->id,
+					     .command = mem_strdup(row->command),
+					     .settings = mem_strdup(row->settings) }));
 	return 0;
 }
 
 /* Trials that differ from each other, or that watch over a sentinel themselves, are no model. */
-static bool usable(const struct candidate *c)
+static bool usable(const struct source_candidate *c)
 {
 	return strcmp(c->command, "compare") != 0 && strcmp(c->command, "heap") != 0 &&
 	       strcmp(c->command, "sentinel") != 0;
@@ -94,14 +95,14 @@ static int intermittent(struct case_store *cs, struct series_id series, bool *re
 
 /* These end when they have seen enough failures, and what they add to the program may bring more of
  * them: their share of failures is above the rate, and too few clean runs would be asked for. */
-static bool tells_rate(const struct candidate *c)
+static bool tells_rate(const struct source_candidate *c)
 {
 	return strcmp(c->command, "chase") != 0 && strcmp(c->command, "watch") != 0;
 }
 
 /* The newest; one that tells the rate before all that do not. */
 static int choose_newest(const struct candidates *candidates, struct case_store *cs,
-			 const struct candidate **ret, struct err *err)
+			 const struct source_candidate **ret, struct err *err)
 {
 	size_t count = candidates->list.count;
 	bool found = false;
@@ -122,7 +123,8 @@ static int choose_newest(const struct candidates *candidates, struct case_store 
 }
 
 static int choose_given(const struct candidates *candidates, struct case_store *cs,
-			struct series_id wanted, const struct candidate **ret, struct err *err)
+			struct series_id wanted, const struct source_candidate **ret,
+			struct err *err)
 {
 	VEC_FOREACH (&candidates->list, c) {
 		if (c->id.value != wanted.value)
@@ -235,7 +237,7 @@ int sentinel_source_init(struct sentinel_source *s, struct case_store *cs, struc
 			 const char *signature, struct err *err)
 {
 	AUTO(candidates_deinit) struct candidates candidates = { 0 };
-	const struct candidate *chosen = NULL;
+	const struct source_candidate *chosen = NULL;
 	int r = case_series_each(cs, collect, &candidates, err);
 
 	if (r == 0)

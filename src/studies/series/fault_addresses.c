@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-struct gathering {
+struct fault_gathering {
 	struct {
 		uint64_t trial;
 		int signal;
@@ -13,7 +13,7 @@ struct gathering {
 
 static void gather(void *ctx, const struct run_row *row)
 {
-	struct gathering *g = ctx;
+	struct fault_gathering *g = ctx;
 
 	if (row->kept && (row->signal == SIGSEGV || row->signal == SIGBUS) &&
 	    g->count < FAULTS_READ) {
@@ -46,7 +46,7 @@ static int by_count(const void *a, const void *b)
 int fault_addresses(struct case_store *cs, struct series_id series, struct readings *readings,
 		    struct series_summary *ret, struct err *err)
 {
-	struct gathering g = { 0 };
+	struct fault_gathering g = { 0 };
 	int r = case_runs(cs, series, gather, &g, err);
 
 	for (size_t i = 0; r == 0 && i < g.count; i++) {

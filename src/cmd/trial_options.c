@@ -367,29 +367,6 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
 }
 
-/* The loader takes LD_PRELOAD apart at spaces and colons (ld.so(8)): where the agent's folder has
- * some, programs are led there by a link. */
-static void make_agent_alias(struct trial_setup *setup)
-{
-	char **agent = &setup->settings.agent_dir;
-	AUTO(mem_freep) char *dir = NULL;
-	char *alias;
-
-	if ((*agent)[strcspn(*agent, " \t\n:")] == '\0')
-		return;
-	if (tmpdir_make("/tmp", "agent-", &dir, NULL) < 0)
-		return;
-	alias = mem_printf("%s/a", dir);
-	if (symlink(*agent, alias) < 0) {
-		mem_free(alias);
-		tmpdir_remove(dir);
-		return;
-	}
-	mem_free(*agent);
-	*agent = alias;
-	setup->agent_link_dir = TAKE(dir);
-}
-
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
@@ -402,7 +379,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	/* Arms of a comparison may want it even when the option does not. */
 	r = observe_find_agent(&setup->settings.agent_dir, err);
 	if (r == 0)
-		make_agent_alias(setup);
+		observe_alias_agent(&setup->settings.agent_dir, &setup->agent_link_dir);
 	return setup->observer == OBSERVE_NONE ? 0 : r;
 }
 

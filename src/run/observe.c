@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/tmpdir.h"
 #include "debuginfo/program.h"
 #include "run/chaos.h"
 #include "wire/checksum.h"
@@ -259,4 +260,22 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	if (file_holds_at(dir, WIRE_PLAN_NAME, bytes, len))
 		return 0;
 	return file_write_at(dir, WIRE_PLAN_NAME, bytes, len, err);
+}
+
+void observe_alias_agent(char **agent_dir, char **ret_link_dir)
+{
+	AUTO(mem_freep) char *dir = NULL;
+	AUTO(mem_freep) char *alias = NULL;
+
+	if ((*agent_dir)[strcspn(*agent_dir, " \t\n:")] == '\0' ||
+	    tmpdir_make("/tmp", "agent-", &dir, NULL) < 0)
+		return;
+	alias = mem_printf("%s/a", dir);
+	if (symlink(*agent_dir, alias) < 0) {
+		tmpdir_remove(dir);
+		return;
+	}
+	mem_free(*agent_dir);
+	*agent_dir = TAKE(alias);
+	*ret_link_dir = TAKE(dir);
 }

@@ -13,6 +13,11 @@
  * installed. The result is the caller's. */
 int observe_find_agent(char **ret_dir, struct err *err);
 
+/* The loader takes LD_PRELOAD apart at spaces and colons (ld.so(8)): where the agent's folder has
+ * some, programs are led there by a link. The temporary directory that it lies in is for the caller
+ * to remove; NULL: none was needed, or could be made. */
+void observe_alias_agent(char **agent_dir, char **ret_link_dir);
+
 /* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
  * caller frees). */
 char *observe_obstacle(const char *path);

@@ -40,10 +40,11 @@ struct taken_job {
 struct worker {
 	const struct worker_request *request;
 	struct link link;
-	char *scratch;	 /* trials/, agent/ and ship/ of this machine alone */
-	int dir;	 /* its descriptor */
-	char *agent_dir; /* our own; NULL */
-	bool agent_sent; /* redhand's is used instead */
+	char *scratch;	      /* trials/, agent/ and ship/ of this machine alone */
+	int dir;	      /* its descriptor */
+	char *agent_dir;      /* our own; NULL */
+	bool agent_sent;      /* redhand's is used instead */
+	char *agent_link_dir; /* where the one that is used has an alias; NULL */
 	bool shipped;
 	struct parcel parcel; /* what is being shipped */
 	struct orders orders;
@@ -139,6 +140,8 @@ static int settle(struct worker *w, struct err *err)
 	settings->agent_dir = w->agent_sent  ? mem_printf("%s/agent", w->scratch)
 			      : w->agent_dir ? mem_strdup(w->agent_dir)
 					     : NULL;
+	if (settings->agent_dir)
+		observe_alias_agent(&settings->agent_dir, &w->agent_link_dir);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	if (mkdirat(w->dir, "trials", 0700) < 0)
 		return err_errno(err, -errno, "cannot make '%s'", settings->trials_path);
@@ -446,6 +449,9 @@ static void reset(struct worker *w)
 	(void)chdir("/");
 	(void)tree_remove_at(w->dir, "ship", NULL);
 	(void)tree_remove_at(w->dir, "agent", NULL);
+	tmpdir_remove(w->agent_link_dir);
+	mem_free(w->agent_link_dir);
+	w->agent_link_dir = NULL;
 }
 
 static int work(struct worker *w, struct err *err)

@@ -21,6 +21,7 @@
 #include "base/tree.h"
 #include "read/logs.h"
 #include "run/chaos.h"
+#include "run/dropped.h"
 #include "run/observe.h"
 #include "run/outcome.h"
 #include "run/output.h"
@@ -42,6 +43,7 @@ struct slot {
 	int signals; /* signalfd for SIGCHLD */
 	int trials;  /* the case's trials/ */
 	struct room room;
+	bool core_before; /* a file `core` was in the program's directory before the first trial */
 	const struct trial_settings *settings;
 	struct output output;
 
@@ -441,8 +443,10 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 {
 	AUTO(channels_closep) struct channels c = { -1, -1, -1, -1 };
 	struct trial_end *end = &result->end;
+	struct dropped dropped;
 	struct timespec wall;
 	bool failed, kept;
+	pid_t main;
 	char name[24];
 	uint64_t start;
 	int r;
@@ -473,12 +477,18 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 			     (job->growth || job->observer >= OBSERVE_HEAP ? OUTPUT_MILESTONES
 									   : 0));
 	output_want(&s->output, &job->wanted);
+	dropped_begin(&dropped, job->cwd ? job->cwd : s->settings->cwd);
+	/* One that is there now may be of the trial beside this one. */
+	if (!job->cwd)
+		dropped.core_before = s->core_before;
 	s->end = end;
 	s->ending = s->childless = false;
 	start = now_ns();
 	s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
 	r = spawn(s, job, &c, err);
+	main = s->main;
 	if (r < 0) {
+		fd_close(dropped.dir);
 		stop_tracer(s);
 		(void)room_drop(&s->room, name, NULL);
 		return r;
@@ -504,6 +514,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	room_reclaim(&s->room, name);
 	if (job->observer != OBSERVE_NONE)
 		look_at_logs(s, name, end);
+	dropped_end(&dropped, end, main, s->trials, name);
 	failed = judge_failed(s->settings, end);
 	kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
 	/* What may still have to be read stays; redhand drops it later. */
@@ -558,6 +569,7 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 {
 	AUTO(strbuf_deinit) struct strbuf message = { 0 };
 	struct slot s = { .socket = socket, .settings = settings, .marks = -1 };
+	struct dropped dropped;
 	sigset_t all, child;
 	char name[16];
 
@@ -575,6 +587,9 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	s.trials = open_trials(settings);
 	room_init(&s.room, s.trials, slot, tmp_dirs_open(settings));
 	output_init(&s.output, settings);
+	dropped_begin(&dropped, settings->cwd);
+	fd_close(dropped.dir);
+	s.core_before = dropped.core_before;
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)
 		if (serve_one(&s, &message) < 0)
 			break;

@@ -304,7 +304,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 static int spawn(struct slot *s, const struct trial_job *job, const struct channels *c,
 		 struct err *err)
 {
-	AUTO(strv_deinit) struct strv env = { 0 };
+	AUTO(strv_deinit) struct strv env = { 0 }, argv = { 0 };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	const char *cwd = job->cwd ? job->cwd : s->settings->cwd;
@@ -312,6 +312,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	cpu_set_t cores;
 
 	build_env(s, job, &env);
+	observe_command(job, &argv);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawnattr_init(&attributes);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);
@@ -324,8 +325,8 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	(void)posix_spawnattr_setsigmask(&attributes, &s->settings->signal_mask);
 	chaos_pin(&job->chaos, &cores);
 	if (code == 0)
-		code = posix_spawnp(&s->main, job->argv.items[0], &actions, &attributes,
-				    job->argv.items, env.items);
+		code = posix_spawnp(&s->main, argv.items[0], &actions, &attributes, argv.items,
+				    env.items);
 	chaos_unpin(&job->chaos, &cores);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	(void)posix_spawnattr_destroy(&attributes);
@@ -338,7 +339,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	if (access(s->settings->stdin_path, R_OK) < 0)
 		return err_errno(err, -errno, "cannot open '%s' for the program",
 				 s->settings->stdin_path);
-	return err_errno(err, -code, "cannot run '%s'", job->argv.items[0]);
+	return err_errno(err, -code, "cannot run '%s'", argv.items[0]);
 }
 
 static int save_output(struct slot *s, const char *name, bool keep, struct err *err)
@@ -453,7 +454,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
 	/* The agent opens what another user needs. Without it, that must be open from the start. */
-	s->room.shared = job->observer == OBSERVE_NONE && geteuid() == 0;
+	s->room.shared = job->observer < OBSERVE_CRASH && geteuid() == 0;
 	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
@@ -512,7 +513,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	if (s->orphaned)
 		return 0;
 	room_reclaim(&s->room, name);
-	if (job->observer != OBSERVE_NONE)
+	if (job->observer >= OBSERVE_CRASH)
 		look_at_logs(s, name, end);
 	dropped_end(&dropped, end, main, s->trials, name);
 	failed = judge_failed(s->settings, end);

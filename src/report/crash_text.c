@@ -32,6 +32,8 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
 		(void)fprintf(out, "0x%" PRIx64, frame->address);
+	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+		(void)fprintf(out, "+0x%" PRIx64, frame->offset);
 	if (frame->file && frame->line > 0)
 		(void)fprintf(out, "  %s:%u", frame->file, frame->line);
 	else if (frame->function && frame->module)

@@ -9,25 +9,10 @@
 
 /* What libc says for EADDRINUSE, EEXIST, EWOULDBLOCK and ETXTBSY; what programs say themselves. */
 static const char *const words[] = {
-	"address already in use",
-	"eaddrinuse",
-	"file exists",
-	"eexist",
-	"temporarily unavailable",
-	"ewouldblock",
-	"text file busy",
-	"already running",
-	"is locked",
-	"already locked",
-	"lock held",
-	"lock is held",
-	"cannot lock",
-	"could not lock",
-	"failed to lock",
-	"unable to lock",
-	"another instance",
-	"get lock",
-	"port is in use",
+	"address already",  "eaddrinuse", "file exists",     "eexist",	  "temporarily unavailable",
+	"ewouldblock",	    "file busy",  "already running", "is locked", "already locked",
+	"lock held",	    "is held",	  "cannot lock",     "not lock",  "to lock",
+	"another instance", "get lock",	  "port in",
 };
 
 char *clash_read(const char *text)

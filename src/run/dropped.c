@@ -32,7 +32,7 @@ static bool is_left_by_a_crash(int dir, const char *name, int64_t started_ms)
 		return false;
 	/* The 17th byte of a core file says that it is one (ET_CORE in <elf.h>). */
 	return name[0] == 'c' ? memcmp(head, core, sizeof(core)) == 0 && head[16] == 4
-			      : strstr(head, "A fatal error has been detected") != NULL;
+			      : strstr(head, "fatal error") != NULL;
 }
 
 static void take(const struct dropped *dropped, const char *file, const struct trial_end *end,

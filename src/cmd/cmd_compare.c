@@ -44,7 +44,7 @@ static const struct option compare_option_table[] = {
 		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
 		  "unset=NAME removes one, jobs=N runs that many side by side, cmd=WORDS runs another command "
 		  "instead, such as an older build, args=WORDS puts more arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
+		  "watched (none, valgrind, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
 		  "{arm} in the command and in settings becomes the arm's name, so that each arm can have its own directory" },
 	{ .name = "on",
 	  .kind = OPTION_LIST,

@@ -110,7 +110,8 @@ const struct option trial_option_table[] = {
 		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
 		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
 		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
-		  "also lets blocks end at closed pages, which reads are seen by. heap, "
+		  "also lets blocks end at closed pages, which reads are seen by; valgrind runs the program under "
+		  "Memcheck, whose report is read, and an error that it sees makes a trial fail. heap, "
 		  "watch and chase look in their own way and take no other" },
 	{ .name = "chaos",
 	  .kind = OPTION_TEXT,
@@ -370,8 +371,13 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
+	AUTO(mem_freep) char *valgrind = NULL;
 	int r;
 
+	if (options->observe == OBSERVE_VALGRIND && which("valgrind", NULL, &valgrind, NULL) < 0) {
+		(void)err_set(err, -ENOENT, "--observe valgrind: valgrind is not installed");
+		return err_remedy(err, "--observe heap or fence need nothing else");
+	}
 	setup->observer = options->observe;
 	setup->unobserved = path ? observe_obstacle(path) : NULL;
 	if (setup->unobserved)
@@ -380,7 +386,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 	r = observe_find_agent(&setup->settings.agent_dir, err);
 	if (r == 0)
 		observe_alias_agent(&setup->settings.agent_dir, &setup->agent_link_dir);
-	return setup->observer == OBSERVE_NONE ? 0 : r;
+	return setup->observer < OBSERVE_CRASH ? 0 : r;
 }
 
 struct libraries_request trial_setup_files(const struct trial_setup *setup)
@@ -584,7 +590,7 @@ int trial_setup_open(struct trial_setup *setup, const char *case_dir, struct cas
 		r = place(setup, case_dir, *ret, err);
 	if (r == 0 && setup->unobserved)
 		log_note("%s", setup->unobserved);
-	if (r == 0 && setup->observer == OBSERVE_NONE &&
+	if (r == 0 && setup->observer < OBSERVE_CRASH &&
 	    setup->settings.chaos & ~(unsigned int)(CHAOS_PAD | CHAOS_PIN))
 		log_note("unobserved, so of --chaos only pad and pin are in force");
 	for (size_t i = 0; r == 0 && i < setup->notes.count; i++)

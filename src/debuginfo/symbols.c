@@ -115,6 +115,7 @@ static void name_other(struct symbols *symbols, const struct snapshot *snapshot,
 		frame->function = (char *)name.function;
 		frame->file = (char *)name.file;
 		frame->line = name.line;
+		frame->offset = frame->module ? frame->offset : address - name.start;
 	}
 }
 

@@ -44,6 +44,9 @@ struct known {
 	struct rate beside_ids;	  /* the same, in turns with trials under ids */
 	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
 	bool agent_hides_it;	  /* whatever is put into the program */
+	/* Trials that got in each other's way, with all before them; since then they run one at a
+	 * time. 0: none did. */
+	uint64_t clashed;
 	bool ids_hide_it;
 	bool without_ids;	/* … and nothing brings it out again under them */
 	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */

@@ -156,6 +156,7 @@ struct write_seen {
 	struct stack writer;	/* innermost first; the frame's kind tells jit and python */
 	int tid;
 	char *thread;	  /* its name; or NULL */
+	char *registers;  /* "rax=0x…", with spaces between, as they were at the trap; or NULL */
 	uint64_t when_ns; /* since the process began; 0 unknown */
 	/* The block of the pointer that the store went through, as it was at the store; `value`
 	 * is that pointer; NULL unknown. Of a pointer that is known to be older than the block

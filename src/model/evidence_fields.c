@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 13
+#define EVIDENCE_VERSION 14
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -128,7 +128,7 @@ static const struct model_field write_seen_list[] = {
 	FIELD_SINCE(5, U64, write_seen, nth_of_object),
 	FIELD_SINCE(5, BOOL, write_seen, new_was_block),
 	FIELD_UPTO_SINCE(5, CHOICE, write_seen, free_basis, FREE_BASES),
-	FIELD_SINCE(7, BOOL, write_seen, copy), { 0 },
+	FIELD_SINCE(7, BOOL, write_seen, copy), FIELD_SINCE(14, TEXT, write_seen, registers), { 0 },
 };
 static const struct model_fields write_seen_fields = FIELDS(write_seen, write_seen_list);
 

@@ -106,6 +106,8 @@ void frame_describe(const struct frame *frame, struct strbuf *sb)
 	else
 		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code at " : "",
 			    frame->address);
+	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+		strbuf_addf(sb, "+0x%" PRIx64, frame->offset);
 	if (frame->file && frame->line > 0)
 		strbuf_addf(sb, " (%s:%u)", frame->file, frame->line);
 	else if (frame->function && frame->kind == FRAME_JIT)

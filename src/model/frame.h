@@ -50,7 +50,8 @@ struct frame {
 	uint32_t line;	  /* 0 when unknown */
 	char *module;	  /* path of the mapped file; NULL outside any file */
 	uint64_t offset;  /* address in the module's own file, as addr2line takes it: the same
-			   * in every run; 0 without a module */
+			   * in every run; of emitted code with a name, from where that begins; 0
+			   * where neither is known */
 	uint64_t address; /* as it stood in the process; 0 for Python frames */
 	uint64_t cfa;	  /* stack pointer of the caller at the call; 0 when unknown */
 	enum frame_kind kind;

@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/strbuf.h"
+#include "read/pointers.h"
 
 #define GREGS_NAMED 18u /* of the kernel's list, those that are registers */
 
@@ -484,6 +485,16 @@ static char *call_text(const struct log_hit *hit)
 	return name ? mem_printf("syscall (%s)", name) : mem_strdup("syscall");
 }
 
+static char *registers_text(const struct log_hit *hit)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	for (unsigned int i = 0; i < REGISTER_PLACES; i++)
+		strbuf_addf(&sb, "%s%s=0x%" PRIx64, i > 0 ? " " : "", register_at(i),
+			    hit->gregs[i]);
+	return strbuf_take(&sb);
+}
+
 void hit_tell(const struct hit *caught, const struct writer *writer, struct symbols *symbols,
 	      struct write_seen *ret)
 {
@@ -496,6 +507,7 @@ void hit_tell(const struct hit *caught, const struct writer *writer, struct symb
 	ret->old = watched_word(hit->old, hit->bytes);
 	ret->new = watched_word(hit->new, hit->bytes);
 	ret->tid = (int)hit->tid;
+	ret->registers = registers_text(hit);
 	ret->age = hit->age;
 	ret->when_ns = hit->time_ns - caught->log->reader.header.start_monotonic_ns;
 	if (hit->flags & LOG_HIT_IMPRECISE)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "read/clash.h"
 #include "read/logs_open.h"
 #include "read/poison_found.h"
 #include "read/sanitizer_report.h"
@@ -203,6 +204,19 @@ const struct reported *reading_reported(struct reading *reading)
 				&reading->reported);
 	}
 	return reading->reported.tool ? &reading->reported : NULL;
+}
+
+char *reading_clash(struct reading *reading)
+{
+	static const char *const streams[] = { "stderr", "stdout" };
+	AUTO(mem_freep) char *text = mem_alloc(REPORT_MAX + 1);
+	char *line = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(streams) && !line; i++) {
+		text[read_stream(reading, streams[i], text, REPORT_MAX)] = '\0';
+		line = clash_read(text);
+	}
+	return line;
 }
 
 const struct truncations *reading_truncations(struct reading *reading)

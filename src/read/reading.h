@@ -68,6 +68,10 @@ const struct trial_hits *reading_hits(struct reading *reading);
 /* What a sanitizer or Valgrind said in its output; NULL: nothing. */
 const struct reported *reading_reported(struct reading *reading);
 
+/* The line of its output that says that somebody else has what it wants (read/clash.h); the caller
+ * frees it. NULL: none does. */
+char *reading_clash(struct reading *reading);
+
 /* Files that its processes made shorter. */
 const struct truncations *reading_truncations(struct reading *reading);
 

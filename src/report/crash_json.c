@@ -24,7 +24,9 @@ static json_t *frame_json(const struct frame *frame)
 	set(object, "file", json_text(frame->file));
 	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
 	set(object, "module", json_text(frame->module));
-	set(object, "offset", frame->module ? json_hex(frame->offset) : json_null());
+	set(object, "offset",
+	    frame->module || (frame->kind == FRAME_JIT && frame->function) ? json_hex(frame->offset)
+									   : json_null());
 	set(object, "kind", json_text(frame_kind_name(frame->kind)));
 	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
 	set(object, "returned", json_boolean(frame->flags & FRAME_RETURNED));

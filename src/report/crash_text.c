@@ -24,6 +24,12 @@
 #define ROUNDS_FOLDED 3 /* further ones */
 #define INNER_SHOWN 2	/* inner frames that are not worth leaving out */
 
+static void print_inside(const struct frame *frame, FILE *out)
+{
+	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+		(void)fprintf(out, "+0x%" PRIx64, frame->offset);
+}
+
 void text_frame(const struct frame *frame, FILE *out)
 {
 	if (frame->function)
@@ -32,6 +38,7 @@ void text_frame(const struct frame *frame, FILE *out)
 		(void)fprintf(out, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
 		(void)fprintf(out, "0x%" PRIx64, frame->address);
+	print_inside(frame, out);
 	if (frame->file && frame->line > 0)
 		(void)fprintf(out, "  %s:%u", frame->file, frame->line);
 	else if (frame->function && frame->module)

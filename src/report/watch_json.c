@@ -4,12 +4,27 @@
 #include "report/report_watch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "report/json.h"
 
 static json_t *block_or_null(const struct block_life *block)
 {
 	return block ? json_block(block) : json_null();
+}
+
+static json_t *registers_json(const char *text)
+{
+	json_t *object = json_object();
+
+	while (text && *text != '\0') {
+		size_t len = strcspn(text, " "), name = strcspn(text, "=");
+
+		(void)json_object_setn_new(object, text, name,
+					   json_stringn(text + name + 1, len - name - 1));
+		text += len + (text[len] == ' ');
+	}
+	return object;
 }
 
 static json_t *moment_json(const struct watch_moment *moment)
@@ -24,6 +39,7 @@ static json_t *moment_json(const struct watch_moment *moment)
 	set(object, "old", json_hex(moment->write->old));
 	set(object, "new", json_hex(moment->write->new));
 	set(object, "tid", json_integer(moment->write->tid));
+	set(object, "registers", registers_json(moment->write->registers));
 	set(object, "age", count(moment->write->age));
 	set(object, "offset", json_integer(moment->write->home.offset));
 	set(object, "block", block_or_null(moment->write->victim));

@@ -115,8 +115,8 @@ static void print_moment(const char *what, const struct watch_moment *moment, FI
 
 	if (!write)
 		return;
-	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, ", what, moment->trial,
-		      moment->failing ? " (failed)" : "");
+	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, thread %d, ", what, moment->trial,
+		      moment->failing ? " (failed)" : "", write->tid);
 	print_value(write->old, write->value_len, out);
 	(void)fprintf(out, " -> ");
 	print_value(write->new, write->value_len, out);
@@ -124,6 +124,21 @@ static void print_moment(const char *what, const struct watch_moment *moment, FI
 		(void)fprintf(out, ", block #%" PRIu64 " %s", write->victim->id,
 			      write->victim->key ? write->victim->key : "");
 	(void)fputc('\n', out);
+}
+
+/* Of the write that is shown. */
+static void print_registers(const struct write_seen *write, FILE *out)
+{
+	const char *at = write->registers ? write->registers : "";
+
+	for (unsigned int i = 0; *at != '\0'; i++) {
+		size_t len = strcspn(at, " ");
+
+		(void)fprintf(out, "%s%.*s", i % 4 ? " " : "       ", (int)len, at);
+		at += len + (at[len] == ' ');
+		if (i % 4 == 3 || *at == '\0')
+			(void)fputc('\n', out);
+	}
 }
 
 static void print_values(const struct watch_writer *writer, FILE *out)
@@ -199,8 +214,10 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 	if (writer->evidence > 0)
 		(void)fprintf(out, "     kept as evidence %" PRIu64 " of the case\n",
 			      writer->evidence);
-	if (verbose)
+	if (verbose) {
+		print_registers(write, out);
 		text_source(&write->writer, "     ", out);
+	}
 }
 
 static void print_conflation(const struct watch_conflation *conflation, FILE *out)

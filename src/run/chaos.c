@@ -43,7 +43,7 @@ void chaos_draw(unsigned int knobs, uint64_t seed, enum observer observer, const
 	int count = CPU_COUNT(cores);
 	struct rng rng;
 
-	if (observer == OBSERVE_NONE)
+	if (observer < OBSERVE_CRASH)
 		knobs &= CHAOS_PAD | CHAOS_PIN;
 	rng_init(&rng, seed);
 	*ret = (struct chaos){ .knobs = knobs, .seed = seed };

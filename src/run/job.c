@@ -2,13 +2,10 @@
 
 #include <string.h>
 
-const char *const observer_names[] = { [OBSERVE_NONE] = "none",
-				       [OBSERVE_CRASH] = "crash",
-				       [OBSERVE_IDS] = "ids",
-				       [OBSERVE_WATCH] = "watch",
-				       [OBSERVE_HEAP] = "heap",
-				       [OBSERVE_FENCE] = "fence",
-				       NULL };
+const char *const observer_names[] = { [OBSERVE_NONE] = "none",	  [OBSERVE_VALGRIND] = "valgrind",
+				       [OBSERVE_CRASH] = "crash", [OBSERVE_IDS] = "ids",
+				       [OBSERVE_WATCH] = "watch", [OBSERVE_HEAP] = "heap",
+				       [OBSERVE_FENCE] = "fence", NULL };
 
 void trial_settings_deinit(struct trial_settings *settings)
 {

@@ -28,7 +28,9 @@ enum keep {
 /* What is put into the target, cheapest first (docs/glossary.md). */
 enum observer {
 	OBSERVE_NONE,
-	OBSERVE_CRASH,
+	OBSERVE_VALGRIND, /* none of ours: the program runs under Memcheck, which says what it sees
+			   */
+	OBSERVE_CRASH,	  /* from here on the agent is loaded */
 	OBSERVE_IDS,
 	OBSERVE_WATCH, /* ids, with watches of the plan */
 	OBSERVE_HEAP,  /* ids, with guards around blocks */

@@ -93,13 +93,25 @@ enum observe_malloc observe_malloc_of(const char *path, char **ret_name)
 	return OBSERVE_MALLOC_BESIDE;
 }
 
+/* An error that Memcheck saw makes the trial fail, whatever becomes of the program. */
+void observe_command(const struct trial_job *job, struct strv *ret)
+{
+	static const char *const memcheck[] = { "valgrind", "-q", "--error-exitcode=97",
+						"--trace-children=yes" };
+
+	for (size_t i = 0; job->observer == OBSERVE_VALGRIND && i < ARRAY_SIZE(memcheck); i++)
+		strv_add(ret, memcheck[i]);
+	for (size_t i = 0; i < job->argv.count; i++)
+		strv_add(ret, job->argv.items[i]);
+}
+
 /* The agent reads what to do from a plan; without one it observes crashes. */
 static bool needs_plan(const struct trial_job *job)
 {
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
 
 	chaos_plan_item(&job->chaos, &items);
-	return job->observer >= OBSERVE_IDS || (job->observer != OBSERVE_NONE && items.len > 0);
+	return job->observer >= OBSERVE_IDS || (job->observer >= OBSERVE_CRASH && items.len > 0);
 }
 
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
@@ -111,7 +123,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	AUTO(mem_freep) char *trial = NULL;
 	AUTO(mem_freep) char *options = NULL;
 
-	if (job->observer == OBSERVE_NONE || !settings->agent_dir)
+	if (job->observer < OBSERVE_CRASH || !settings->agent_dir)
 		return;
 	libraries = mem_printf("%s/%s%s%s", settings->agent_dir,
 			       needs_plan(job) ? AGENT_NAME : AGENT_CRASH_NAME,

@@ -43,6 +43,9 @@ void observe_heap_defaults(uint64_t seed, struct plan_heap *ret);
  * can (wire/fence_turn.h). */
 void observe_fence_defaults(uint32_t turn, struct plan_fence *ret);
 
+/* The command as it is started: as it was given, or as what another tool runs. */
+void observe_command(const struct trial_job *job, struct strv *ret);
+
 /* Adds what the observer needs to the command's environment. */
 void observe_environment(const struct trial_settings *settings, const struct trial_job *job,
 			 struct strv *env);

@@ -21,6 +21,7 @@
 #include "base/tree.h"
 #include "read/logs.h"
 #include "run/chaos.h"
+#include "run/dropped.h"
 #include "run/observe.h"
 #include "run/outcome.h"
 #include "run/output.h"
@@ -42,6 +43,7 @@ struct slot {
 	int signals; /* signalfd for SIGCHLD */
 	int trials;  /* the case's trials/ */
 	struct room room;
+	bool core_before; /* a file `core` was in the program's directory before the first trial */
 	const struct trial_settings *settings;
 	struct output output;
 
@@ -302,7 +304,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 static int spawn(struct slot *s, const struct trial_job *job, const struct channels *c,
 		 struct err *err)
 {
-	AUTO(strv_deinit) struct strv env = { 0 };
+	AUTO(strv_deinit) struct strv env = { 0 }, argv = { 0 };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	const char *cwd = job->cwd ? job->cwd : s->settings->cwd;
@@ -310,6 +312,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	cpu_set_t cores;
 
 	build_env(s, job, &env);
+	observe_command(job, &argv);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawnattr_init(&attributes);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);
@@ -322,8 +325,8 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	(void)posix_spawnattr_setsigmask(&attributes, &s->settings->signal_mask);
 	chaos_pin(&job->chaos, &cores);
 	if (code == 0)
-		code = posix_spawnp(&s->main, job->argv.items[0], &actions, &attributes,
-				    job->argv.items, env.items);
+		code = posix_spawnp(&s->main, argv.items[0], &actions, &attributes, argv.items,
+				    env.items);
 	chaos_unpin(&job->chaos, &cores);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	(void)posix_spawnattr_destroy(&attributes);
@@ -336,7 +339,7 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	if (access(s->settings->stdin_path, R_OK) < 0)
 		return err_errno(err, -errno, "cannot open '%s' for the program",
 				 s->settings->stdin_path);
-	return err_errno(err, -code, "cannot run '%s'", job->argv.items[0]);
+	return err_errno(err, -code, "cannot run '%s'", argv.items[0]);
 }
 
 static int save_output(struct slot *s, const char *name, bool keep, struct err *err)
@@ -441,15 +444,17 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 {
 	AUTO(channels_closep) struct channels c = { -1, -1, -1, -1 };
 	struct trial_end *end = &result->end;
+	struct dropped dropped;
 	struct timespec wall;
 	bool failed, kept;
+	pid_t main;
 	char name[24];
 	uint64_t start;
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
 	/* The agent opens what another user needs. Without it, that must be open from the start. */
-	s->room.shared = job->observer == OBSERVE_NONE && geteuid() == 0;
+	s->room.shared = job->observer < OBSERVE_CRASH && geteuid() == 0;
 	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
@@ -473,12 +478,18 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 			     (job->growth || job->observer >= OBSERVE_HEAP ? OUTPUT_MILESTONES
 									   : 0));
 	output_want(&s->output, &job->wanted);
+	dropped_begin(&dropped, job->cwd ? job->cwd : s->settings->cwd);
+	/* One that is there now may be of the trial beside this one. */
+	if (!job->cwd)
+		dropped.core_before = s->core_before;
 	s->end = end;
 	s->ending = s->childless = false;
 	start = now_ns();
 	s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
 	r = spawn(s, job, &c, err);
+	main = s->main;
 	if (r < 0) {
+		fd_close(dropped.dir);
 		stop_tracer(s);
 		(void)room_drop(&s->room, name, NULL);
 		return r;
@@ -502,8 +513,9 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	if (s->orphaned)
 		return 0;
 	room_reclaim(&s->room, name);
-	if (job->observer != OBSERVE_NONE)
+	if (job->observer >= OBSERVE_CRASH)
 		look_at_logs(s, name, end);
+	dropped_end(&dropped, end, main, s->trials, name);
 	failed = judge_failed(s->settings, end);
 	kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
 	/* What may still have to be read stays; redhand drops it later. */
@@ -558,6 +570,7 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 {
 	AUTO(strbuf_deinit) struct strbuf message = { 0 };
 	struct slot s = { .socket = socket, .settings = settings, .marks = -1 };
+	struct dropped dropped;
 	sigset_t all, child;
 	char name[16];
 
@@ -575,6 +588,9 @@ void slot_main(int socket, unsigned int slot, const struct trial_settings *setti
 	s.trials = open_trials(settings);
 	room_init(&s.room, s.trials, slot, tmp_dirs_open(settings));
 	output_init(&s.output, settings);
+	dropped_begin(&dropped, settings->cwd);
+	fd_close(dropped.dir);
+	s.core_before = dropped.core_before;
 	while (s.signals >= 0 && s.trials >= 0 && message_receive(socket, &message) > 0)
 		if (serve_one(&s, &message) < 0)
 			break;

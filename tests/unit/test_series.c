@@ -243,7 +243,7 @@ static void wrong_arms_are_told(void **state)
 		{ "a:env=x", "env= wants NAME=VALUE" },
 		{ "a:unset=", "unset= wants" },
 		{ "a:unset=A=1", "unset= wants" },
-		{ "a:observe=valgrind", "observe=valgrind" },
+		{ "a:observe=massif", "observe=massif" },
 		{ "a:A=1,jobs=x", "jobs=" },
 	};
 

@@ -3,9 +3,9 @@
  *
  * Asked first when failures are so rare that a setting that brings them out pays for itself
  * (settings); it decides how later trials are run. Asked last, where nobody was firmly accused and
- * it costs next to nothing, whether it fails alone, too (alone). Some trials of each setting, in
- * turns. (Whether a slot is odd is known from the first question; whether the order of tests
- * matters is asked of the shorter list.)
+ * it costs next to nothing, whether it fails alone, too (alone); and at once, where trials may be
+ * in each other's way (clash). Some trials of each setting, in turns. (Whether a slot is odd is
+ * known from the first question; whether the order of tests matters is asked of the shorter list.)
  */
 #include "hunt/inquiry.h"
 
@@ -14,6 +14,7 @@
 
 #include "judge/judge.h"
 #include "run/settings.h"
+#include "run/stored.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 
@@ -48,7 +49,8 @@ static bool is_rare(const struct inquiry *inq)
 
 static uint64_t cheap_trials(const struct inquiry *inq)
 {
-	uint64_t wanted = rate_clean_runs(inq->known.rate.rate, 0.995);
+	const struct rate *rate = hunt_crashes(inq) ? &inq->known.target_rate : &inq->known.rate;
+	uint64_t wanted = rate_clean_runs(rate->rate, 0.995);
 
 	return wanted < 10 ? 10 : wanted < TRIALS_CHEAP_MOST ? wanted : TRIALS_CHEAP_MOST;
 }
@@ -139,6 +141,12 @@ static void adopt_nothing(struct inquiry *inq)
 	inq->known.agent_hides_it = true;
 }
 
+/* Where trials get in each other's way, the arm with other slots is left out. */
+static unsigned int place_of(const struct inquiry *inq, unsigned int arm)
+{
+	return inq->known.clashed > 0 && arm >= ARM_SLOTS ? arm + 1 : arm;
+}
+
 static struct said_value arm_value(const struct inquiry *inq, unsigned int arm)
 {
 	static const char *const ids[] = { [ARM_GIVEN] = "arm:given",
@@ -147,17 +155,20 @@ static struct said_value arm_value(const struct inquiry *inq, unsigned int arm)
 					   [ARM_NONE] = "arm:unobserved" };
 	struct said said = { 0 };
 
-	SAY(&said, ids[arm], said_number(other_slots(inq)), said_flag(other_slots(inq) > 1));
+	SAY(&said, ids[place_of(inq, arm)], said_number(other_slots(inq)),
+	    said_flag(other_slots(inq) > 1));
 	return said_part(&said);
 }
 
 static void adopt(struct inquiry *inq, unsigned int arm)
 {
-	if (arm == ARM_CHAOS)
+	unsigned int place = place_of(inq, arm);
+
+	if (place == ARM_CHAOS)
 		adopt_chaos(inq);
-	else if (arm == ARM_NONE)
+	else if (place == ARM_NONE)
 		adopt_nothing(inq);
-	else if (arm == ARM_SLOTS)
+	else if (place == ARM_SLOTS)
 		adopt_slots(inq);
 }
 
@@ -169,7 +180,7 @@ static int take_first(struct inquiry *inq, const struct arms_outcome *seen,
 	unsigned int most = ARM_GIVEN;
 	int r;
 
-	for (unsigned int i = 0; i < ARM_NONE; i++)
+	for (unsigned int i = 0; place_of(inq, i) < ARM_NONE; i++)
 		if (seen->arms[i].failed > seen->arms[most].failed)
 			most = i;
 	r = DECIDE(inq, "settings:first", figures, arm_value(inq, most));
@@ -231,14 +242,21 @@ static int bring_out(struct inquiry *inq)
 				     ? ARM_NONE
 				     : ARM_NONE + 1;
 	struct arms_outcome seen;
-	int r = hunt_compare(inq,
-			     &(struct arms_request){ .arms = arms,
-						     .count = count,
-						     .trials = rare_trials(inq),
-						     .stop_early = inq->known.target != NULL,
-						     .program = inq->how.program,
-						     .env = inq->how.env },
-			     &seen);
+	int r;
+
+	if (inq->known.clashed > 0) {
+		arms[ARM_SLOTS] = arms[ARM_CHAOS];
+		arms[ARM_CHAOS] = arms[ARM_NONE];
+		count--;
+	}
+	r = hunt_compare(inq,
+			 &(struct arms_request){ .arms = arms,
+						 .count = count,
+						 .trials = rare_trials(inq),
+						 .stop_early = inq->known.target != NULL,
+						 .program = inq->how.program,
+						 .env = inq->how.env },
+			 &seen);
 
 	return r == 0 && !seen.interrupted ? settle(inq, &seen, count) : r;
 }
@@ -246,7 +264,7 @@ static int bring_out(struct inquiry *inq)
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.summary.rate.trials == 0 || inq->known.too_slow || inq->known.damaged ||
-	    inq->known.fails_guarded)
+	    inq->known.fails_guarded || (inq->known.clashed > 0 && !may_disturb(inq)))
 		return false;
 	if (hunt_always(inq)) {
 		SAY(why, "why:always");
@@ -275,13 +293,16 @@ const struct experiment_ops experiment_settings = { .name = "settings",
 
 /* ---- alone, when it fails often enough as it is ---- */
 
-static int ask_alone(struct inquiry *inq)
+struct alone_seen {
+	struct rate given, alone; /* side by side, with all that was run before; one at a time */
+	double p;
+	bool interrupted;
+};
+
+static int compare_alone(struct inquiry *inq, struct alone_seen *ret)
 {
 	static const char *const arms[] = { "side-by-side", "alone:jobs=1" };
-	struct rate given;
-	const struct rate *alone;
 	struct arms_outcome seen;
-	double p;
 	int r = hunt_compare(inq,
 			     &(struct arms_request){ .arms = arms,
 						     .count = 2,
@@ -290,17 +311,35 @@ static int ask_alone(struct inquiry *inq)
 						     .env = inq->how.env },
 			     &seen);
 
+	if (r < 0)
+		return r;
+	*ret = (struct alone_seen){ .given = with_earlier(inq, &seen.arms[0]),
+				    .alone = seen.arms[1],
+				    .interrupted = seen.interrupted };
+	ret->p = attempt_p(&ret->given, &ret->alone);
+	return 0;
+}
+
+static int tell_alone(struct inquiry *inq, const char *stage, const struct alone_seen *seen,
+		      const char *word)
+{
+	return DECIDE_IN(inq, stage, "settings:alone", said_number(seen->alone.failed),
+			 said_number(seen->alone.trials), said_number(inq->how.jobs),
+			 said_number(seen->given.failed), said_number(seen->given.trials),
+			 said_real(seen->p), said_word(word));
+}
+
+static int ask_alone(struct inquiry *inq)
+{
+	struct alone_seen seen;
+	int r = compare_alone(inq, &seen);
+
 	if (r < 0 || seen.interrupted)
 		return r;
-	given = with_earlier(inq, &seen.arms[0]);
-	alone = &seen.arms[1];
-	p = attempt_p(&given, alone);
-	return DECIDE_IN(inq, "causes", "settings:alone", said_number(alone->failed),
-			 said_number(alone->trials), said_number(inq->how.jobs),
-			 said_number(given.failed), said_number(given.trials), said_real(p),
-			 said_word(p >= RATES_DIFFER_P	      ? "alone:same"
-				   : alone->rate < given.rate ? "alone:less"
-							      : "alone:more"));
+	return tell_alone(inq, "causes", &seen,
+			  seen.p >= RATES_DIFFER_P	      ? "alone:same"
+			  : seen.alone.rate < seen.given.rate ? "alone:less"
+							      : "alone:more");
 }
 
 /* Where somebody is accused, whether it fails alone is worth nothing. */
@@ -339,3 +378,91 @@ const struct experiment_ops experiment_alone = { .name = "alone",
 						 .applies = alone_applies,
 						 .price = alone_price,
 						 .run = ask_alone };
+
+/* ---- do trials get in each other's way? ---- */
+
+struct clash_words {
+	char *line;  /* what a failing trial said; NULL: nothing of the kind */
+	bool target; /* it is one that showed what is hunted */
+};
+
+static struct clash_words clash_words(const struct inquiry *inq)
+{
+	struct clash_words found = { 0 };
+
+	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
+		AUTO(reading_closep)
+		struct reading *reading = readings_open(inq->how.plain.settings->readings, inq->cs,
+							s->trial, s->signature.signal);
+		bool target = s == inq->known.target;
+		char *line = !s->always && !found.target && (target || !found.line)
+				     ? reading_clash(reading)
+				     : NULL;
+
+		if (!line)
+			continue;
+		mem_free(found.line);
+		found = (struct clash_words){ line, target };
+	}
+	return found;
+}
+
+/* A program that fails by itself only where trials say that they want the same thing is hunted one
+ * at a time; so is one whose wrong result vanishes then, unless the user asked for slots. A crash
+ * that needs others beside it is the program's own, whatever else has failed. */
+static bool is_clash(const struct clash_words *words, const struct alone_seen *seen)
+{
+	bool less = seen->p < COMPARE_ALPHA && seen->alone.rate < seen->given.rate;
+
+	if (words->line && !words->target)
+		return seen->alone.failed > 0;
+	return words->line ? less || seen->alone.failed == 0 : less && seen->alone.failed == 0;
+}
+
+static int ask_clash(struct inquiry *inq)
+{
+	struct clash_words words = clash_words(inq);
+	AUTO(mem_freep) char *line = words.line;
+	struct alone_seen seen;
+	bool clash;
+	int r = line ? DECIDE(inq, "clash:words", said_text(line)) : 0;
+
+	if (r == 0)
+		r = compare_alone(inq, &seen);
+	if (r < 0 || seen.interrupted)
+		return r;
+	clash = is_clash(&words, &seen);
+	r = tell_alone(inq, inq->asking, &seen, clash ? "alone:clash" : "alone:not-clash");
+	if (r < 0 || !clash)
+		return r;
+	adopt_slots(inq);
+	inq->known.clashed = inq->spending.ran;
+	/* What redhand brought about itself is no failure of the program. */
+	inq->ret->failed = false;
+	inq->known.target = NULL;
+	series_summary_deinit(&inq->known.summary);
+	inq->known.summary = (struct series_summary){ 0 };
+	hunt_allow(inq, SHARE_ANEW);
+	return rate_measure(inq);
+}
+
+static bool clash_applies(struct inquiry *inq, struct said *why)
+{
+	AUTO(mem_freep) char *line = NULL;
+
+	if (!inq->known.target || inq->how.jobs == 1 || inq->request->signature ||
+	    hunt_always(inq) || inq->known.too_slow || is_rare(inq))
+		return false;
+	if (inq->request->jobs_free && !hunt_crashes(inq) && inq->request->budget_trials == 0)
+		return true;
+	line = clash_words(inq).line;
+	return line;
+}
+
+const struct experiment_ops experiment_clash = { .name = "clash",
+						 .question = QUESTION_FAILS,
+						 .kind = EXPERIMENT_RUN,
+						 .chance = 0.5,
+						 .applies = clash_applies,
+						 .price = alone_price,
+						 .run = ask_clash };

@@ -239,6 +239,9 @@ static void take_options(struct investigation *inv, const struct series_settings
 		strv_add(&inv->options, "--chaos-seed");
 		strv_add(&inv->options, settings->chaos_seed);
 	}
+	/* Under our own observers it fails as it does without. */
+	if (settings->observer == OBSERVE_VALGRIND)
+		strv_add(&inv->options, "--observe=valgrind");
 	if (settings->pty)
 		strv_add(&inv->options, "--pty");
 	if (settings->share_tmp)

@@ -86,8 +86,8 @@ static int set_observe(struct arm *arm, const char *value, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, -EINVAL, "observe= wants none, crash, ids, heap or watch, not '%s'",
-		       value);
+	return err_set(err, -EINVAL,
+		       "observe= wants none, valgrind, crash, ids, heap or watch, not '%s'", value);
 }
 
 static int set_chaos(struct arm *arm, const char *value, struct err *err)

@@ -109,7 +109,7 @@ static void add_alternative(const struct rule *rule, const struct proof *proof,
 	tell(rule, facts, proof, &scratch, &told);
 	SAY(&alternative.sentence, "verdict", said_none(), said_part(&told), said_none(),
 	    counts_value(rule, proof, facts));
-	rule_settles(rule, &alternative.tell_apart);
+	rule_settles(facts, rule, &alternative.tell_apart);
 	VEC_FOREACH (&proof->pieces, piece)
 		VEC_PUSH(&alternative.evidence, (*piece)->id);
 	VEC_PUSH(&ret->alternatives, alternative);
@@ -294,7 +294,7 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	add_alternatives(proofs, chosen, facts, ret);
 	if (!ret->firm ||
 	    (rule->class == VERDICT_USE_AFTER_FREE && proof->main->kind != EVIDENCE_REPORTED))
-		rule_settles(rule, &ret->next);
+		rule_settles(facts, rule, &ret->next);
 	take_signature(facts, proof, ret);
 	ledger_fill(facts, rule, proof, ret);
 }

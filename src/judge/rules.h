@@ -58,6 +58,7 @@ struct rule {
 	enum verdict_class class;
 	enum explanation hypothesis; /* that it confirms */
 	const char *command;	     /* that would show that it is this; NULL: none */
+	bool guards;		     /* `command` asks guards around blocks */
 	uint32_t excludes;	     /* hypotheses that it falsifies when firm */
 	uint32_t covers;	     /* classes that are the same defect, seen less closely */
 	bool by_watching;	     /* `watched` counts trials whose victim was watched */
@@ -119,5 +120,5 @@ uint64_t home_watched(const struct facts *facts, const struct home *home, uint64
 void take_block(struct verdict *ret, const struct block_life *block, int64_t offset);
 void take_store(struct verdict *ret, const struct write_seen *w);
 
-/* What would show that it is this class and nothing else. */
-void rule_settles(const struct rule *rule, struct said *ret);
+/* What would show that it is this class and nothing else, and was not tried yet. */
+void rule_settles(const struct facts *facts, const struct rule *rule, struct said *ret);

@@ -44,6 +44,23 @@ static void check_sound(const char *name, const struct verdict *v)
 		check_entry(name, h);
 }
 
+/* What to try next is never what was tried. */
+static void check_next(const char *name, const struct evidence_list *list, const struct verdict *v)
+{
+	static const char guards[] = "redhand heap -- CMD";
+	bool made = false;
+
+	VEC_FOREACH (&list->list, e)
+		made |= e->kind == EVIDENCE_EXPERIMENT && e->experiment->kind == EXPERIMENT_GUARDS;
+	if (!made)
+		return;
+	if (said_anything(&v->next) && strstr(sentence_of(&v->next), guards))
+		fail_msg("%s: guards once more: %s", name, sentence_of(&v->next));
+	VEC_FOREACH (&v->alternatives, other)
+		if (strstr(sentence_of(&other->tell_apart), guards))
+			fail_msg("%s: guards once more, for another explanation", name);
+}
+
 static void check_story(const struct story *story)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -52,6 +69,7 @@ static void check_story(const struct story *story)
 	const char *writer;
 
 	judge(story->make, &list, &v);
+	check_next(story->name, &list, &v);
 	site = stack_site(&v.writer) ?: v.writer.frames;
 	writer = site ? site->function : NULL;
 	if (v.class != story->class || v.firm != story->firm)

@@ -35,6 +35,7 @@ const struct sentence_row words_verdict[] = {
 
 	{ "verdict", "[{0}: ]{1}[; {2}][; {3}]" },
 	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|the heap is damaged} all the same" },
+	{ "only-observed", "it failed only under closer observation" },
 	{ "caught-in", "caught in {0} of {1} {2?failing }trials in which the victim was watched[, {3} trials run]" },
 	{ "seen-in", "seen in {0} {1?failing }trial{0:s}[, {2} trials run]" },
 
@@ -53,7 +54,7 @@ const struct sentence_row words_verdict[] = {
 	{ "told:growth", "{0} allocates blocks that stay: {1:.1f} blocks, {2:.0f} bytes more with every test[; {3} still points to them]" },
 	{ "told:plain", "guards around blocks and random contents of freed and new ones showed no memory error in {0} failing trials; it fails in the same way in every run ({1})" },
 	{ "told:dangling", "{0} still pointed to {1?a variable of {2}, which had returned|a block that had been freed}[ by {3}][; the pointer was put there by {4}][; {5}]" },
-	{ "told:freed-use", "{0} used a block of {1} bytes that had been freed[ by {2}][; it had been allocated by {3}]" },
+	{ "told:freed-use", "{0} used a block of {1} bytes that had been freed[ by {2}][; it had been allocated by {3}][; {4} called both]" },
 	{ "told:freed-read", "a block of {0} bytes was read after it had been freed[ by {1}][; it had been allocated by {2}]" },
 	{ "told:over-read", "{0} read[ {1} byte{1:s}], {2?{3} before the start|from byte {3} behind the end} of a block of {4} bytes[ that had been allocated by {5}]" },
 	{ "told:release", "{0} gave {1} reference{1:s} and took {2}: the count of the block went on after its end[, which came in {3}]" },

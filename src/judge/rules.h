@@ -90,7 +90,7 @@ const struct fault_value *fault_value_of(const struct facts *facts, const struct
 enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
 			       const struct evidence *write);
 
-/* Who touched a freed block of that context first, watched from its free on (rules_heap.c); NULL. */
+/* Who touched a freed block of that context first, from its free on (rules_heap.c); NULL. */
 const struct evidence *first_use(const struct facts *facts, const struct block_life *block);
 
 /* The block that the write's value points to was freed after it (rules_heap.c): the piece of

@@ -368,7 +368,7 @@ APART int device_close(struct device *device)
 	return answer;
 }
 
-/* A table of functions is unloaded, and its place is somebody else's, when one of them is called. */
+/* A table of functions is unloaded and its place taken when one of them is called. */
 static int freed_callback(void)
 {
 	struct device device = { malloc(sizeof(struct calls)), 4 };

@@ -213,6 +213,13 @@ const char *origin_kind_name(enum origin_kind kind);
  */
 void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct origin *ret);
 
+/*
+ * What register `reg` held when the instruction at `at` ran, worked out anew from registers that
+ * nobody has written since (trap->registers, at rip). False: not everything is left that it was
+ * computed from, or it may have come another way.
+ */
+bool arch_value_computed(const struct trap *trap, uint64_t at, int reg, uint64_t *ret);
+
 enum runs {
 	RUNS_UP = 1 << 0,
 	RUNS_DOWN = 1 << 1,

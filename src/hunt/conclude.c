@@ -111,7 +111,9 @@ int conclude(struct inquiry *inq, int r)
 	if (r < 0)
 		return r;
 	judge_evidence(&inq->evidence, &verdict);
-	inq->ret->failed |= inq->known.damaged && verdict.class != VERDICT_NOT_CAUGHT &&
+	/* Whoever is accused was seen at it, whether by guards or at a fence. */
+	inq->ret->failed |= verdict.class != VERDICT_NOT_CAUGHT &&
+			    verdict.class != VERDICT_NOT_MEMORY &&
 			    verdict.class != VERDICT_LEAK_GROWTH;
 	r = DECIDE(inq, "concluded",
 		   said_flag(inq->known.target && !verdict.firm &&

@@ -285,10 +285,33 @@ static void release(struct inquiry *inq)
 	inq->who = NULL;
 }
 
+/* A freed block's poison was used: who had read it may have returned since, and where it was
+ * followed says little. */
+static bool read_elsewhere(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	bool poison = false;
+
+	judge_evidence(&inq->evidence, &verdict);
+	if (verdict.class != VERDICT_USE_AFTER_FREE && verdict.class != VERDICT_DANGLING_HOLDER)
+		return false;
+	VEC_FOREACH (&inq->evidence.list, e) {
+		if (e->kind != EVIDENCE_FREED_USE)
+			continue;
+		if (e->freed_use->first || e->freed_use->fenced)
+			return false;
+		poison |= e->freed_use->poison && e->freed_use->user.count > 0;
+	}
+	return poison;
+}
+
 bool who_begin(struct inquiry *inq, struct said *why, int *ret_r)
 {
-	if (!worth(inq, why))
+	if (!worth(inq, why)) {
+		if (!inq->known.fenced && !hunt_over(inq) && read_elsewhere(inq))
+			*ret_r = fences_look(inq);
 		return false;
+	}
 	*ret_r = begin(inq);
 	return true;
 }
@@ -351,7 +374,8 @@ int who_end(struct inquiry *inq, int r)
 
 	r = tell(inq, r);
 	release(inq);
-	if (r == 0 && !inq->known.fenced && !hunt_over(inq) && damage_by_nobody(inq))
+	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
+	    (damage_by_nobody(inq) || read_elsewhere(inq)))
 		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;

@@ -83,7 +83,11 @@ static struct said_value unfailed_value(const struct rule *rule, const struct fa
 	const struct failure_seen *f = facts->failure;
 	struct said said = { 0 };
 
-	if (f && f->failed == 0 && f->trials > 0 && !(BIT(rule->class) & APART))
+	if (!f || f->failed > 0 || f->trials == 0 || BIT(rule->class) & APART)
+		return said_part(&said);
+	if (facts->failed > 0)
+		SAY(&said, "only-observed");
+	else
 		SAY(&said, "unfailed", said_number(f->trials),
 		    said_flag(rule->class == VERDICT_OVER_READ ||
 			      rule->class == VERDICT_USE_AFTER_FREE));
@@ -109,7 +113,7 @@ static void add_alternative(const struct rule *rule, const struct proof *proof,
 	tell(rule, facts, proof, &scratch, &told);
 	SAY(&alternative.sentence, "verdict", said_none(), said_part(&told), said_none(),
 	    counts_value(rule, proof, facts));
-	rule_settles(rule, &alternative.tell_apart);
+	rule_settles(facts, rule, &alternative.tell_apart);
 	VEC_FOREACH (&proof->pieces, piece)
 		VEC_PUSH(&alternative.evidence, (*piece)->id);
 	VEC_PUSH(&ret->alternatives, alternative);
@@ -184,19 +188,9 @@ static const char *writer_step(enum verdict_class class)
 	}
 }
 
-static const struct evidence *first_use(const struct facts *facts, const struct verdict *verdict)
-{
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
-		    verdict->victim &&
-		    key_same_stack(e->freed_use->block->key, verdict->victim->key))
-			return e;
-	return NULL;
-}
-
 static void add_first_use(const struct facts *facts, struct verdict *ret)
 {
-	const struct evidence *use = first_use(facts, ret);
+	const struct evidence *use = first_use(facts, ret->victim);
 
 	if (use)
 		add_step(ret, "step:first-use", &use->freed_use->user, use);
@@ -206,10 +200,11 @@ static void add_first_use(const struct facts *facts, struct verdict *ret)
  * has told it already. */
 static struct said_value account_value(const struct facts *facts, const struct verdict *verdict)
 {
-	const struct evidence *use = first_use(facts, verdict);
+	const struct evidence *use = first_use(facts, verdict->victim);
 
-	return use && verdict->class != VERDICT_DANGLING_HOLDER ? said_copied(&use->note)
-								: said_none();
+	return use && !use->freed_use->fenced && verdict->class != VERDICT_DANGLING_HOLDER
+		       ? said_copied(&use->note)
+		       : said_none();
 }
 
 /* Allocation, free, bad write, failure: in the order in which they happen. */
@@ -294,7 +289,7 @@ static void state(const struct proof *proofs, size_t chosen, const struct facts 
 	add_alternatives(proofs, chosen, facts, ret);
 	if (!ret->firm ||
 	    (rule->class == VERDICT_USE_AFTER_FREE && proof->main->kind != EVIDENCE_REPORTED))
-		rule_settles(rule, &ret->next);
+		rule_settles(facts, rule, &ret->next);
 	take_signature(facts, proof, ret);
 	ledger_fill(facts, rule, proof, ret);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <signal.h>
 
+#include "base/words.h"
 #include "judge/considerations.h"
 #include "judge/store_facts.h"
 
@@ -126,6 +127,36 @@ static void look(const struct facts *facts, struct have *have)
 	}
 }
 
+/* A watch on that field in the next run; none where only its address is known. */
+static struct said_value watch_command(const struct home *home, const char *options)
+{
+	struct strbuf spec = { 0 }, sb = { 0 };
+	uint64_t len = home && home->len > 0 ? home->len : sizeof(uint64_t);
+
+	if (!home || home->offset < 0)
+		return said_none();
+	if (home->kind == HOME_BLOCK && home->key)
+		strbuf_addf(&spec, "key:%s", home->key);
+	else if (home->kind == HOME_GLOBAL && home->name)
+		strbuf_addf(&spec, "global:%s", home->name);
+	else
+		return said_none();
+	strbuf_addf(&spec, "+%" PRId64 ":%" PRIu64, home->offset, len);
+	strbuf_addf(&sb, "redhand watch %s--on ", options);
+	words_quote(&sb, strbuf_str(&spec));
+	strbuf_adds(&sb, " -- CMD");
+	strbuf_deinit(&spec);
+	return said_take(strbuf_take(&sb));
+}
+
+static const struct home *late_home(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->chain, link)
+		if (link->imprecise.count > 0)
+			return link->home;
+	return NULL;
+}
+
 static void next_experiment(const struct facts *facts, struct said *ret)
 {
 	struct have have = { 0 };
@@ -140,9 +171,9 @@ static void next_experiment(const struct facts *facts, struct said *ret)
 		    said_text(
 			    "redhand chase --allocator 'alloc=FN(size@0) free=FN(ptr@0)' -- CMD"));
 	else if (have.imprecise)
-		SAY(ret, "next:pages");
+		SAY(ret, "next:pages", watch_command(late_home(facts), "--mode pages "));
 	else if (have.gap)
-		SAY(ret, "next:from-birth");
+		SAY(ret, "next:from-birth", watch_command(&have.gap->outside->home, ""));
 	else if (have.watch && have.no_syscalls)
 		SAY(ret, "next:system-calls");
 	else if (have.watch)
@@ -153,8 +184,10 @@ static void next_experiment(const struct facts *facts, struct said *ret)
 					 have.crash->trial)));
 	else if (have.crash)
 		SAY(ret, "next:ids", said_text("redhand repro --observe ids -- CMD"));
-	else
+	else if (facts->made[EXPERIMENT_GUARDS].trials == 0)
 		SAY(ret, "next:heap", said_text("redhand heap -- CMD"));
+	else
+		SAY(ret, "next:sweep", said_text("redhand heap --sweep all -- CMD"));
 }
 
 /* ---- what the failure itself says ---- */
@@ -189,14 +222,16 @@ static void say_never_failed(const struct facts *facts, struct said *ret)
 
 static void after_never_failed(const struct failure_seen *f, struct said *ret)
 {
+	double trials = ceil(log(RATE_MISSED) / log1p(-RATE_WORTH_KNOWING));
+
 	if (f->obstacles & OBSTACLE_TOO_SLOW)
 		SAY(ret, "next:more-time");
 	else if (f->trials == 0)
 		SAY(ret, "next:budget");
 	else
-		SAY(ret, "next:make-it-fail",
-		    said_real(ceil(log(RATE_MISSED) / log1p(-RATE_WORTH_KNOWING))),
-		    said_real(RATE_WORTH_KNOWING * 100));
+		SAY(ret, "next:make-it-fail", said_real(trials),
+		    said_real(RATE_WORTH_KNOWING * 100),
+		    said_take(mem_printf("redhand repro -n %.0f -- CMD", trials)));
 }
 
 static void say_plain(const struct facts *facts, struct said *ret)

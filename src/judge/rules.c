@@ -76,6 +76,7 @@ const struct rule rules[] = {
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,
 	  .command = "redhand heap -- CMD",
+	  .guards = true,
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
 	  .covers = BIT(VERDICT_USE_AFTER_FREE),
 	  .by_watching = true,
@@ -85,6 +86,7 @@ const struct rule rules[] = {
 	{ .class = VERDICT_OVERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .command = "redhand heap -- CMD",
+	  .guards = true,
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -93,6 +95,7 @@ const struct rule rules[] = {
 	{ .class = VERDICT_UNDERFLOW,
 	  .hypothesis = HYP_OVERFLOW,
 	  .command = "redhand heap -- CMD",
+	  .guards = true,
 	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
 	  .by_watching = true,
 	  .weigh = weigh_write,
@@ -252,9 +255,11 @@ void take_store(struct verdict *ret, const struct write_seen *w)
 		stack_copy(&ret->writer, &w->writer);
 }
 
-void rule_settles(const struct rule *rule, struct said *ret)
+void rule_settles(const struct facts *facts, const struct rule *rule, struct said *ret)
 {
+	/* Guards that have been asked would say the same again. */
+	bool again = rule->guards && facts->made[EXPERIMENT_GUARDS].trials > 0;
 	AUTO(mem_freep) char *id = mem_printf("settle:%s", verdict_class_name(rule->class));
 
-	SAY(ret, id, said_text(rule->command));
+	SAY(ret, id, again ? said_none() : said_text(rule->command));
 }

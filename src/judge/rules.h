@@ -58,6 +58,7 @@ struct rule {
 	enum verdict_class class;
 	enum explanation hypothesis; /* that it confirms */
 	const char *command;	     /* that would show that it is this; NULL: none */
+	bool guards;		     /* `command` asks guards around blocks */
 	uint32_t excludes;	     /* hypotheses that it falsifies when firm */
 	uint32_t covers;	     /* classes that are the same defect, seen less closely */
 	bool by_watching;	     /* `watched` counts trials whose victim was watched */
@@ -89,6 +90,9 @@ const struct fault_value *fault_value_of(const struct facts *facts, const struct
 enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
 			       const struct evidence *write);
 
+/* Who touched a freed block of that context first, from its free on (rules_heap.c); NULL. */
+const struct evidence *first_use(const struct facts *facts, const struct block_life *block);
+
 /* The block that the write's value points to was freed after it (rules_heap.c): the piece of
  * the same trial that shows its use; NULL. */
 const struct evidence *target_used_later(const struct facts *facts, const struct evidence *write);
@@ -119,5 +123,5 @@ uint64_t home_watched(const struct facts *facts, const struct home *home, uint64
 void take_block(struct verdict *ret, const struct block_life *block, int64_t offset);
 void take_store(struct verdict *ret, const struct write_seen *w);
 
-/* What would show that it is this class and nothing else. */
-void rule_settles(const struct rule *rule, struct said *ret);
+/* What would show that it is this class and nothing else, and was not tried yet. */
+void rule_settles(const struct facts *facts, const struct rule *rule, struct said *ret);

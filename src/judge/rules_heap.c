@@ -121,8 +121,9 @@ static uint64_t freed_use_trials(const struct facts *facts)
 	uint64_t trials;
 	bool recycled;
 
+	/* At a fence nobody looks for who holds the pointer. */
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->failing && freed_block(e, &recycled))
+		if (e->failing && !evidence_fenced(e) && freed_block(e, &recycled))
 			VEC_PUSH(&seen, e);
 	trials = EVIDENCE_TRIALS(&seen);
 	VEC_DEINIT(&seen);
@@ -292,21 +293,69 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 	proof_seen(ret);
 }
 
+const struct evidence *first_use(const struct facts *facts, const struct block_life *block)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
+		    block && key_same_stack(e->freed_use->block->key, block->key))
+			return e;
+	return NULL;
+}
+
+static bool same_function(const struct frame *a, const struct frame *b)
+{
+	return cstr_known_same(a->function, b->function) && cstr_known_same(a->module, b->module);
+}
+
+/* The innermost call that both stacks come out of: as far as both are the same from the outside
+ * on, and the function in which they part. Empty: one knows too little. */
+static void part_in(const struct stack *a, const struct stack *b, struct stack *ret)
+{
+	size_t common = 0;
+
+	while (common < a->count && common < b->count) {
+		const struct frame *x = &a->frames[a->count - 1 - common];
+		const struct frame *y = &b->frames[b->count - 1 - common];
+
+		if (!same_function(x, y))
+			break;
+		common++;
+		if (x->offset != y->offset)
+			break;
+	}
+	if (common > 0 && common < b->count)
+		*ret = (struct stack){ .frames = &b->frames[b->count - common], .count = common };
+}
+
+/* Whoever read the stale pointer out of the block is to be told, not who followed it: a failure
+ * shows the latter, a closed page the former. */
+static const struct stack *reader(const struct facts *facts, const struct evidence *main,
+				  const struct block_life *block)
+{
+	const struct evidence *first = first_use(facts, block);
+
+	if (first && first->freed_use->user.count > 0)
+		return &first->freed_use->user;
+	return main->kind == EVIDENCE_CRASH ? &main->crash->stack : &main->freed_use->user;
+}
+
 void tell_freed_use(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		    struct said *sentence)
 {
 	bool recycled;
 	const struct block_life *block = freed_block(proof->main, &recycled);
-	const struct stack *user = proof->main->kind == EVIDENCE_CRASH
-					   ? &proof->main->crash->stack
-					   : &proof->main->freed_use->user;
+	const struct stack *user = reader(facts, proof->main, block);
+	struct stack both = { 0 }; /* borrowed */
 
 	if (user->count == 0)
 		SAY(sentence, "told:freed-read", said_number(block->size), said_site(&block->freed),
 		    said_site(&block->allocated));
-	else
+	else {
+		part_in(&block->freed, user, &both);
 		SAY(sentence, "told:freed-use", said_site(user), said_number(block->size),
-		    said_site(&block->freed), said_site(&block->allocated));
+		    said_site(&block->freed), said_site(&block->allocated),
+		    both.count > 0 ? said_site(&both) : said_none());
+	}
 	take_block(ret, block, (int64_t)(block->value - block->start));
 }
 

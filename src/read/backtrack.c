@@ -398,7 +398,7 @@ static bool register_value(const struct backtracker *reader, size_t frame, uint6
 		return false;
 	arch_value_origin(&trap, at, reg, &origin);
 	if (origin.changed)
-		return false;
+		return arch_value_computed(&trap, at, reg, ret);
 	if (still_held(&origin, &reader->frames[frame].registers, ret) ||
 	    (origin.slot_known && loaded_value(reader, origin.slot_address, 8, ret)))
 		return true;
@@ -415,7 +415,7 @@ static bool register_value(const struct backtracker *reader, size_t frame, uint6
 		return caller_of(reader, &where) &&
 		       register_value(reader, where.frame, where.at, origin.reg, depth + 1, ret);
 	default:
-		return false;
+		return arch_value_computed(&trap, at, reg, ret);
 	}
 }
 

@@ -4,6 +4,7 @@
  * What matters most comes first; stacks and lists are cut to what fits, and the report has all of
  * it. Commands are never cut: what cannot be pasted is of no use.
  */
+#include "base/cstr.h"
 #include "base/percent.h"
 #include "report/report_investigation.h"
 
@@ -323,26 +324,36 @@ static void victim(const struct verdict_screen *page)
 	site_row(page, "freed", &v->freed_by);
 	if (!python_row(page, &v->freed_by))
 		callers_row(page, &v->freed_by);
-	if (told)
+	if (told && !evidence_fenced(told))
 		said_row(page, "", &told->note, 5);
+}
+
+/* Seen at a fence alone, and by the same line as what the verdict was told by. */
+static bool adds_nothing(const struct evidence *first, const struct evidence *use)
+{
+	const struct frame *a = stack_site(&first->freed_use->user);
+	const struct frame *b = stack_site(&use->freed_use->user);
+
+	return evidence_fenced(first) && a && b && a->line == b->line &&
+	       cstr_known_same(a->function, b->function);
 }
 
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
 static const struct evidence *use_evidence(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
-	const struct evidence *use = NULL;
+	const struct evidence *use = NULL, *first = first_use(page);
 	bool told = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_OVER_READ;
+	bool freed = v->class == VERDICT_DANGLING_HOLDER || v->class == VERDICT_USE_AFTER_FREE;
 
-	if ((v->class == VERDICT_DANGLING_HOLDER || v->class == VERDICT_USE_AFTER_FREE) &&
-	    first_use(page))
-		return first_use(page);
 	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
 		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
 		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
 			    use->freed_use->user.count == 0))
 			use = NULL;
 	}
+	if (freed && first && (!use || !adds_nothing(first, use)))
+		return first;
 	VEC_FOREACH (&page->inv->evidence.list, e)
 		if (use && e->kind == EVIDENCE_CRASH && e->trial == use->trial)
 			return NULL;

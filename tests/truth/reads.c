@@ -262,7 +262,131 @@ static int past_within_slack(void)
 	return 0;
 }
 
+/* ---- what was read from a freed block is followed elsewhere ---- */
+
+struct names {
+	char **list;
+	size_t count, room;
+};
+
+struct walker {
+	char **at, **end;
+};
+
+APART void names_add(struct names *names, const char *name)
+{
+	if (names->count == names->room) {
+		char **more = malloc((names->room = names->room * 2 + 2) * sizeof(*more));
+
+		for (size_t i = 0; i < names->count; i++)
+			more[i] = names->list[i];
+		KEEP(more);
+		free(names->list);
+		names->list = more;
+	}
+	names->list[names->count++] = strdup(name);
+}
+
+APART char *walker_next(struct walker *walker)
+{
+	return walker->at < walker->end ? *walker->at++ : NULL; /* guilty */
+}
+
+APART int is_long(const volatile char *name)
+{
+	return name[0] && name[1] && name[2];
+}
+
+APART int is_wanted(const char *name)
+{
+	int wanted = is_long(name) + 1;
+
+	KEEP(name);
+	return wanted;
+}
+
+/* The table grows under whoever walks over it. */
+static int freed_walked(void)
+{
+	struct names names = { 0 };
+	struct walker walker;
+	int found = 0;
+
+	names_add(&names, "alpha");
+	names_add(&names, "beta");
+	walker = (struct walker){ names.list, names.list + names.count };
+	for (char *name; (name = walker_next(&walker));) {
+		found += is_wanted(name);
+		if (found == 2)
+			names_add(&names, "gamma");
+	}
+	return found == 0;
+}
+
+struct calls {
+	long id;
+	int (*open)(int), (*close)(int);
+};
+
+struct device {
+	struct calls *calls;
+	int fd;
+};
+
+APART int device_answer(int fd)
+{
+	return fd > 100;
+}
+
+APART void calls_unload(struct calls *calls)
+{
+	free(calls);
+	KEEP(calls);
+}
+
+APART int call(int (*function)(int), int fd)
+{
+	int answer = function(fd);
+
+	KEEP(function);
+	return answer;
+}
+
+APART int call_later(int (*function)(int), int fd)
+{
+	int answer = call(function, fd);
+
+	KEEP(function);
+	return answer;
+}
+
+APART int device_close(struct device *device)
+{
+	int answer = call_later(device->calls->close, device->fd); /* guilty */
+
+	KEEP(device);
+	return answer;
+}
+
+/* A table of functions is unloaded and its place taken when one of them is called. */
+static int freed_callback(void)
+{
+	struct device device = { malloc(sizeof(struct calls)), 4 };
+	volatile long *other;
+
+	*device.calls = (struct calls){ 1, device_answer, device_answer };
+	calls_unload(device.calls);
+	other = malloc(sizeof(struct calls));
+	other[1] = 77;
+	other[2] = 78;
+	return device_close(&device);
+}
+
 static const struct truth_case cases[] = {
+	{ "freed-walked", "class use-after-free\nclass dangling-holder\nwho walker_next\n",
+	  freed_walked },
+	{ "freed-callback", "class use-after-free\nclass dangling-holder\nwho device_close\n",
+	  freed_callback },
 	{ "freed-compared",
 	  "class use-after-free\nclass dangling-holder\nwho same\nwho freed_compared\n",
 	  freed_compared },

@@ -749,6 +749,55 @@ static void the_guard_of_a_frame_is_found(void **state)
 	assert_false(arch_frame_guard(&trap, &guard));
 }
 
+/* clang-format off */
+__asm__(".text\n.intel_syntax noprefix\n"
+	".globl again\nagain:\n"
+	"mov rbp, rdi\n"
+	"mov ebx, 0\n"
+	"jmp 2f\n"
+	"1: add ebx, 1\n"
+	"2: movsxd rax, ebx\n"
+	"imul rax, rax, 0x55555556\n"
+	"shr rax, 32\n"
+	"mov edx, ebx\n"
+	"sar edx, 31\n"
+	"sub eax, edx\n"
+	"cdqe\n"
+	"lea rax, [rax+rax*2]\n"
+	"shl rax, 4\n"
+	"add rax, rbp\n"
+	"cmp dword ptr [rax+0x18], 1\n"
+	"jne 1b\n"
+	".globl again_load\nagain_load:\n"
+	"mov rdi, [rax+0x20]\n"
+	"call rcx\n"
+	".globl again_trap\nagain_trap:\n"
+	"jmp 1b\n"
+	".globl again_end\nagain_end:\n"
+	"ret\n.att_syntax\n");
+/* clang-format on */
+extern const uint8_t again[], again_load[], again_trap[], again_end[];
+
+/* An address that a call has overwritten since, from the registers that it was made of. */
+static void test_computed(void **state)
+{
+	struct registers registers = { 0 };
+	struct trap trap = trap_at(again, again_end, again_trap, true, &registers, 0, 0);
+	uint64_t load = trap.rip - (uint64_t)(again_trap - again_load), value = 1;
+
+	know(&registers, X86_64_RBP, 0x5000);
+	assert_false(arch_value_computed(&trap, load, X86_64_RAX, &value));
+	know(&registers, X86_64_RBX, 7);
+	assert_true(arch_value_computed(&trap, load, X86_64_RAX, &value));
+	assert_int_equal(value, 0x5000 + 7 / 3 * 3 * 16);
+	/* What nobody computes, and what was loaded, is not known. */
+	assert_false(arch_value_computed(&trap, load, X86_64_RCX, &value));
+	assert_false(arch_value_computed(&trap, load, X86_64_RDI, &value));
+	/* Of emitted code whose start nobody knows, it may have come another way. */
+	trap.start_hint = 0;
+	assert_false(arch_value_computed(&trap, load, X86_64_RAX, &value));
+}
+
 static void returns_are_told(void **state)
 {
 	struct trap trap = { .code = guarded,
@@ -777,6 +826,7 @@ int main(void)
 		cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_origin_shifted),
 		cmocka_unit_test(test_origin_far),
+		cmocka_unit_test(test_computed),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),
 		cmocka_unit_test(returns_are_told),
 	};

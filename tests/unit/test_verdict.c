@@ -44,6 +44,23 @@ static void check_sound(const char *name, const struct verdict *v)
 		check_entry(name, h);
 }
 
+/* What to try next is never what was tried. */
+static void check_next(const char *name, const struct evidence_list *list, const struct verdict *v)
+{
+	static const char guards[] = "redhand heap -- CMD";
+	bool made = false;
+
+	VEC_FOREACH (&list->list, e)
+		made |= e->kind == EVIDENCE_EXPERIMENT && e->experiment->kind == EXPERIMENT_GUARDS;
+	if (!made)
+		return;
+	if (said_anything(&v->next) && strstr(sentence_of(&v->next), guards))
+		fail_msg("%s: guards once more: %s", name, sentence_of(&v->next));
+	VEC_FOREACH (&v->alternatives, other)
+		if (strstr(sentence_of(&other->tell_apart), guards))
+			fail_msg("%s: guards once more, for another explanation", name);
+}
+
 static void check_story(const struct story *story)
 {
 	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
@@ -52,6 +69,7 @@ static void check_story(const struct story *story)
 	const char *writer;
 
 	judge(story->make, &list, &v);
+	check_next(story->name, &list, &v);
 	site = stack_site(&v.writer) ?: v.writer.frames;
 	writer = site ? site->function : NULL;
 	if (v.class != story->class || v.firm != story->firm)
@@ -230,6 +248,29 @@ static void a_store_on_the_way_falsifies_nothing(void **state)
 		assert_int_equal(hypothesis(&v, ids[i])->status, LEDGER_OPEN);
 }
 
+/* Whoever read from the freed block is named, not who used what was read; and who called both. */
+static void the_first_reader_of_a_freed_block_is_named(void **state)
+{
+	AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+	AUTO(verdict_deinit) struct verdict v = { 0 };
+	struct evidence *seen;
+
+	tell_story(&list, "freed_used");
+	seen = add(&list, made_freed_use(3, false));
+	seen->freed_use->fenced = true;
+	stack_deinit(&seen->freed_use->user);
+	made_stack(&seen->freed_use->user, "list_next", 20);
+	judge_evidence(&list, &v);
+	assert_true(says(&v.sentence, "clone_statement (") && !says(&v.sentence, "list_next ("));
+	verdict_deinit(&v);
+	v = (struct verdict){ 0 };
+	seen->freed_use->first = true;
+	judge_evidence(&list, &v);
+	assert_int_equal(v.class, VERDICT_USE_AFTER_FREE);
+	assert_true(says(&v.sentence, "list_next (") && !says(&v.sentence, "clone_statement ("));
+	assert_true(says(&v.sentence, "called both"));
+}
+
 static void what_is_left_open_is_told(void **state)
 {
 	static const struct {
@@ -320,6 +361,7 @@ int main(void)
 		cmocka_unit_test(what_is_covered_is_no_rival),
 		cmocka_unit_test(an_unknown_writer_leaves_more_open),
 		cmocka_unit_test(a_store_on_the_way_falsifies_nothing),
+		cmocka_unit_test(the_first_reader_of_a_freed_block_is_named),
 		cmocka_unit_test(what_is_left_open_is_told),
 		cmocka_unit_test(sites_pass_over_rusts_library),
 		cmocka_unit_test(nonsense_is_judged_soundly),

@@ -84,7 +84,22 @@ static void tell_free(const struct seen_once *once, struct evidence *ret)
 
 /* ---- crashes over freed blocks ---- */
 
-static void tell_use(const struct seen_once *once, struct evidence *ret)
+/* A freed block's pages are closed from its free on: of all that were seen at them, the first. */
+static bool came_first(const struct heap_report *report, const struct seen_once *once)
+{
+	const struct heap_finding *f = once->finding;
+
+	if (!once->example || !f->fenced || f->kind == HEAP_OVER_READ || f->live)
+		return false;
+	VEC_FOREACH (&report->findings, other)
+		if (other->fenced && other->kind != HEAP_OVER_READ && other->trial == f->trial &&
+		    other->pid == f->pid && other->id == f->id && other->number < f->number)
+			return false;
+	return true;
+}
+
+static void tell_use(const struct heap_report *report, const struct seen_once *once,
+		     struct evidence *ret)
 {
 	const struct heap_finding *f = once->finding;
 
@@ -94,6 +109,7 @@ static void tell_use(const struct seen_once *once, struct evidence *ret)
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
 	ret->freed_use->stray = f->stray;
+	ret->freed_use->first = came_first(report, once);
 	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = cstr_dup(f->instruction);
 	stack_copy(&ret->freed_use->user, &f->seen_at);
@@ -147,7 +163,7 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 		if (e.kind == EVIDENCE_CANARY)
 			tell_damage(&once, &e);
 		else if (e.kind != EVIDENCE_BAD_FREE)
-			tell_use(&once, &e);
+			tell_use(report, &once, &e);
 		else
 			tell_free(&once, &e);
 		if (once.example)

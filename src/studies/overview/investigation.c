@@ -576,11 +576,25 @@ static void find_minimal(struct case_store *cs, struct series_id series, struct 
 	add_each(inv, "--slot-env", &minimal.env);
 }
 
+/* Did it ever fail without guards around its blocks? A chase has some with them and some without:
+ * it counts where nothing else tells. */
+static bool fails_by_itself(const struct investigation *inv)
+{
+	bool plainly = false;
+
+	VEC_FOREACH (&inv->series, s)
+		plainly |= is_plain(s->command) && s->rate.trials > 0;
+	VEC_FOREACH (&inv->series, s)
+		if (s->rate.failed > 0 && strcmp(s->command, "heap") != 0 &&
+		    (!plainly || strcmp(s->command, "chase") != 0))
+			return true;
+	return false;
+}
+
 /* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. */
 static const char *shown_by(const struct investigation *inv)
 {
-	if (!inv->judged || inv->verdict.class == VERDICT_NOT_CAUGHT || !inv->counted ||
-	    inv->summary.failed_any > 0)
+	if (!inv->judged || inv->verdict.class == VERDICT_NOT_CAUGHT || fails_by_itself(inv))
 		return NULL;
 	return inv->verdict.class == VERDICT_LEAK_GROWTH ? "heap --growth" : "heap";
 }
@@ -611,11 +625,11 @@ static void add_project(struct strbuf *sb, const struct investigation *inv)
 }
 
 /* "redhand VERB -- CMD" becomes a command that works when it is pasted. */
-static void fill_in_next(struct investigation *inv)
+static void fill_in_command(const struct investigation *inv, struct said *said)
 {
 	static const char begin[] = "redhand ", end[] = " -- CMD";
 
-	VEC_FOREACH (&inv->verdict.next.values, value) {
+	VEC_FOREACH (&said->values, value) {
 		const char *to = value->kind == SAID_TEXT ? strstr(value->text, end) : NULL;
 
 		if (to && strncmp(value->text, begin, strlen(begin)) == 0 &&
@@ -627,6 +641,13 @@ static void fill_in_next(struct investigation *inv)
 			value->text = command(inv, verb, &inv->program);
 		}
 	}
+}
+
+static void fill_in_next(struct investigation *inv)
+{
+	fill_in_command(inv, &inv->verdict.next);
+	VEC_FOREACH (&inv->verdict.alternatives, alternative)
+		fill_in_command(inv, &alternative->tell_apart);
 }
 
 static void add_commands(struct investigation *inv, const struct strv *minimal)

@@ -107,6 +107,32 @@ static void complete_rate(struct rate *rate)
 	*rate = rate_wilson(rate->trials, rate->failed, RATE_CONFIDENCE);
 }
 
+/* Does it name a command of which only the kind is known? */
+static bool wants_command(const struct said *said)
+{
+	VEC_FOREACH (&said->values, value)
+		if (value->kind == SAID_TEXT && strstr(value->text, " -- CMD"))
+			return true;
+	return false;
+}
+
+/* What to do next, with the program in it. */
+static int read_commands(struct case_store *cs, struct verdict *verdict, struct err *err)
+{
+	AUTO(investigation_deinit) struct investigation inv = { 0 };
+	int r;
+
+	if (!wants_command(&verdict->next))
+		return 0;
+	r = investigation_read(cs, NULL, &inv, err);
+	if (r == 0) {
+		said_deinit(&verdict->next);
+		verdict->next = inv.verdict.next;
+		inv.verdict.next = (struct said){ 0 };
+	}
+	return r;
+}
+
 /* Where nobody has looked for the cause, every explanation is open. */
 static int read_verdict(struct case_store *cs, struct case_overview *ret, struct err *err)
 {
@@ -115,6 +141,8 @@ static int read_verdict(struct case_store *cs, struct case_overview *ret, struct
 
 	if (r == 0 && !ret->judged)
 		judge_evidence(&evidence, &ret->verdict);
+	if (r == 0 && ret->judged)
+		r = read_commands(cs, &ret->verdict, err);
 	VEC_FOREACH (&evidence.list, e) {
 		struct sighting_overview seen = { .evidence = e->id,
 						  .trial = e->trial,

@@ -299,6 +299,15 @@ static const struct evidence *first_use(const struct verdict_screen *page)
 	return NULL;
 }
 
+static void block_rows(const struct verdict_screen *page, const struct block_life *block)
+{
+	if (block->size > 0)
+		rowf(page, "block", 1, "%" PRIu64 " bytes, %s%s%s", block->size,
+		     block->state == BLOCK_FREED || block->former ? "freed" : "live",
+		     block->key ? ", key " : "", block->key ? block->key : "");
+	site_rows(page, "allocated", &block->allocated);
+}
+
 static void victim(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -313,12 +322,8 @@ static void victim(const struct verdict_screen *page)
 		    strbuf_str(&sb), 2);
 	}
 	held_by(page);
-	if (v->victim && v->victim->size > 0)
-		rowf(page, "block", 1, "%" PRIu64 " bytes, %s%s%s", v->victim->size,
-		     v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live",
-		     v->victim->key ? ", key " : "", v->victim->key ? v->victim->key : "");
 	if (v->victim)
-		site_rows(page, "allocated", &v->victim->allocated);
+		block_rows(page, v->victim);
 	if (v->base && v->victim && v->base->id != v->victim->id)
 		site_rows(page, "meant for", &v->base->allocated);
 	site_row(page, "freed", &v->freed_by);
@@ -338,6 +343,14 @@ static bool adds_nothing(const struct evidence *first, const struct evidence *us
 	       cstr_known_same(a->function, b->function);
 }
 
+static const struct evidence *use_with_user(const struct evidence *e)
+{
+	return e && (e->kind == EVIDENCE_FREED_USE || e->kind == EVIDENCE_OVER_READ) &&
+			       e->freed_use->user.count > 0
+		       ? e
+		       : NULL;
+}
+
 /* Who used the freed block, or read beside a live one, in trials that did not fail there. */
 static const struct evidence *use_evidence(const struct verdict_screen *page)
 {
@@ -346,12 +359,8 @@ static const struct evidence *use_evidence(const struct verdict_screen *page)
 	bool told = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_OVER_READ;
 	bool freed = v->class == VERDICT_DANGLING_HOLDER || v->class == VERDICT_USE_AFTER_FREE;
 
-	for (size_t i = 0; told && !use && i < v->evidence.count; i++) {
-		use = evidence_find(&page->inv->evidence, v->evidence.items[i]);
-		if (use && ((use->kind != EVIDENCE_FREED_USE && use->kind != EVIDENCE_OVER_READ) ||
-			    use->freed_use->user.count == 0))
-			use = NULL;
-	}
+	for (size_t i = 0; told && !use && i < v->evidence.count; i++)
+		use = use_with_user(evidence_find(&page->inv->evidence, v->evidence.items[i]));
 	if (freed && first && (!use || !adds_nothing(first, use)))
 		return first;
 	VEC_FOREACH (&page->inv->evidence.list, e)

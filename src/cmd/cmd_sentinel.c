@@ -224,7 +224,7 @@ static int parse_confidence(const char *text, double *ret, struct err *err)
 	double number = strtod(text, &end);
 	int r = value_share(*end == '\0' && number > 1 ? percent : text, ret, err);
 
-	return r < 0 ? err_prefix(err, "--confidence") : 0;
+	return r < 0 ? err_set_prefix(err, "--confidence") : 0;
 }
 
 static bool has_sentinel(const char *dir)
@@ -240,11 +240,11 @@ static int write_junit(const char *path, const struct certificate *certificate, 
 	bool failed;
 
 	if (!out)
-		return err_errno(err, -errno, "--junit '%s'", path);
+		return err_set_errno(err, -errno, "--junit '%s'", path);
 	report_certificate_junit(certificate, out);
 	failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed)
-		return err_errno(err, -errno, "--junit '%s'", path);
+		return err_set_errno(err, -errno, "--junit '%s'", path);
 	return 0;
 }
 

@@ -112,7 +112,7 @@ static int show(const struct invocation *inv, struct err *err)
 	int r = value_count(inv->args[0], 1, 0, &number.value, err);
 
 	if (r < 0)
-		return err_prefix(err, "TRIAL");
+		return err_set_prefix(err, "TRIAL");
 	r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
 		r = case_trial(cs, number, &view, err);

@@ -216,7 +216,7 @@ static int compile(const char *option, const char *pattern, regex_t *ret, struct
 		return 0;
 	(void)regerror(code, ret, why, sizeof(why));
 	(void)err_set(err, -EINVAL, "--%s '%s': %s", option, pattern, why);
-	return err_remedy(err, "an extended regular expression as for grep -E");
+	return err_set_remedy(err, "an extended regular expression as for grep -E");
 }
 
 static int set_rules(struct trial_settings *settings, const struct trial_options *options,
@@ -267,14 +267,14 @@ static int set_chaos(struct trial_settings *settings, const struct trial_options
 	if (options->chaos_seed) {
 		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed, err);
 		if (r < 0)
-			return err_prefix(err, "--chaos-seed");
+			return err_set_prefix(err, "--chaos-seed");
 		settings->chaos_seeded = true;
 		if (!knobs)
 			knobs = "all";
 	}
 	if (knobs)
 		r = chaos_parse(knobs, &settings->chaos, err);
-	return r < 0 ? err_prefix(err, "--chaos") : 0;
+	return r < 0 ? err_set_prefix(err, "--chaos") : 0;
 }
 
 static int check_slot_env(const struct trial_options *options, struct err *err)
@@ -305,7 +305,8 @@ static int check_paths(const struct trial_options *options, struct err *err)
 	if (options->cwd && (stat(options->cwd, &st) < 0 || !S_ISDIR(st.st_mode)))
 		return err_set(err, -ENOTDIR, "--cwd '%s' is not a directory", options->cwd);
 	if (options->stdin_path && access(options->stdin_path, R_OK) < 0)
-		return err_errno(err, -errno, "--stdin '%s' cannot be read", options->stdin_path);
+		return err_set_errno(err, -errno, "--stdin '%s' cannot be read",
+				     options->stdin_path);
 	return 0;
 }
 
@@ -376,7 +377,7 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 
 	if (options->observe == OBSERVE_VALGRIND && which("valgrind", NULL, &valgrind, NULL) < 0) {
 		(void)err_set(err, -ENOENT, "--observe valgrind: valgrind is not installed");
-		return err_remedy(err, "--observe heap or fence need nothing else");
+		return err_set_remedy(err, "--observe heap or fence need nothing else");
 	}
 	setup->observer = options->observe;
 	setup->unobserved = path ? observe_obstacle(path) : NULL;
@@ -407,7 +408,7 @@ static int set_runner(struct trial_setup *setup, const struct trial_options *opt
 					  : 0;
 
 	if (r < 0)
-		return err_prefix(err, "--runner");
+		return err_set_prefix(err, "--runner");
 	if (!remote && (options->elsewhere.bind || options->elsewhere.ship.count > 0))
 		return err_set(err, -EINVAL, "--%s is for workers on other machines: name --runner",
 			       options->elsewhere.bind ? "bind" : "ship");
@@ -469,8 +470,9 @@ static int check_observer(enum observer observer, const char *command, struct er
 	if (!watches && observer == OBSERVE_WATCH && strcmp(command, "compare") != 0 &&
 	    strcmp(command, "sentinel") != 0) {
 		(void)err_set(err, -EINVAL, "--observe watch: nothing to watch was named");
-		return err_remedy(err, "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
-				       "allocations without watching any");
+		return err_set_remedy(err,
+				      "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
+				      "allocations without watching any");
 	}
 	return 0;
 }
@@ -518,7 +520,7 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 
 	setup->settings.trials_path = realpath(trials, NULL);
 	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
-		return err_errno(err, -errno, "cannot find '%s'", trials);
+		return err_set_errno(err, -errno, "cannot find '%s'", trials);
 	setup->settings.trials_device = st.st_dev;
 	setup->settings.trials_inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
@@ -634,7 +636,7 @@ int trial_seed(const char *text, uint64_t *ret, struct err *err)
 		r = value_count(text, 0, 0, ret, err);
 	else
 		*ret = rng_fresh_seed();
-	return r < 0 ? err_prefix(err, "--seed") : 0;
+	return r < 0 ? err_set_prefix(err, "--seed") : 0;
 }
 
 struct series_identity trial_setup_identity(const struct trial_setup *setup, const char *command)

@@ -36,8 +36,9 @@ int chaos_parse(const char *text, unsigned int *ret, struct err *err)
 
 		if (knob == 0) {
 			(void)err_set(err, -EINVAL, "'%s' is no kind of chaos", name);
-			(void)err_remedy(err, "pad, gap, pin, starve, arm, several of them parted "
-					      "by commas, all or none");
+			(void)err_set_remedy(err,
+					     "pad, gap, pin, starve, arm, several of them parted "
+					     "by commas, all or none");
 			return -EINVAL;
 		}
 		knobs |= knob;

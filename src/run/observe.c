@@ -46,7 +46,7 @@ int observe_find_agent(char **ret_dir, struct err *err)
 			return 0;
 	}
 	(void)err_set(err, -ENOENT, "the observer's library " AGENT_NAME " is not installed");
-	return err_remedy(err, "make install, or --observe none");
+	return err_set_remedy(err, "make install, or --observe none");
 }
 
 char *observe_obstacle(const char *path)
@@ -232,11 +232,11 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	if (!needs_plan(job)) /* nor that of the trial before */
 		return unlinkat(dir, WIRE_PLAN_NAME, 0) < 0 && errno != ENOENT
-			       ? err_errno(err, -errno, "cannot remove trials/%s/" WIRE_PLAN_NAME,
-					   name)
+			       ? err_set_errno(err, -errno,
+					       "cannot remove trials/%s/" WIRE_PLAN_NAME, name)
 			       : 0;
 	chaos_plan_item(&job->chaos, &items);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);

@@ -60,7 +60,7 @@ static int begin(struct fleet *f, struct err *err)
 	f->agent = agent_fingerprint(f->request.agent_dir);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0 || watch_fd(f, f->listener, f, false) < 0)
-		return err_errno(err, -errno, "cannot wait for workers");
+		return err_set_errno(err, -errno, "cannot wait for workers");
 	variable = trust_variable(&f->trust);
 	log_debug("workers connect to %s", f->connect);
 	return starter_start(f->starter,
@@ -320,7 +320,7 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 	strbuf_clear(&text);
 	strbuf_add_printable(&text, remedy, strnlen(remedy, STATE_MOST));
 	if (text.len > 0)
-		(void)err_remedy(&f->sorry, "%s", strbuf_str(&text));
+		(void)err_set_remedy(&f->sorry, "%s", strbuf_str(&text));
 	if (f->request.say)
 		f->request.say(f->request.say_ctx, f->sorry.message);
 	send_away(f, m, "this machine cannot run the trials");
@@ -423,7 +423,7 @@ static int listen_for(struct fleet *f, int timeout_ms, struct err *err)
 	int n = epoll_wait(f->epoll, events, EVENTS, timeout_ms);
 
 	if (n < 0 && errno != EINTR)
-		return err_errno(err, -errno, "cannot wait for the workers");
+		return err_set_errno(err, -errno, "cannot wait for the workers");
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == f)
 			accept_all(f);

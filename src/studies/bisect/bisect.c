@@ -358,12 +358,13 @@ static int check_bad(struct bisect *b, struct err *err)
 	(void)err_set(err, -ENOEXEC, "BAD (%.12s) cannot be tested: %s",
 		      b->history->commits.items[bad], visit.why);
 	if (b->request->build && strncmp(visit.why, "the build", 9) == 0)
-		return err_remedy(err,
-				  "see its output in '%s/builds/%zu', and --fresh when it is "
-				  "mended",
-				  b->dir, bad + 1);
-	return err_remedy(err, "the program runs in a worktree of its own, which has only what git "
-			       "or --build put there; name other files by their full path");
+		return err_set_remedy(err,
+				      "see its output in '%s/builds/%zu', and --fresh when it is "
+				      "mended",
+				      b->dir, bad + 1);
+	return err_set_remedy(err,
+			      "the program runs in a worktree of its own, which has only what git "
+			      "or --build put there; name other files by their full path");
 }
 
 int bisect_run(struct case_store *cs, const struct bisect_request *request,

@@ -401,7 +401,7 @@ static int listen_for_stop(struct workshop *w, struct err *err)
 	(void)sigaddset(&set, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signals < 0 ? err_errno(err, -errno, "cannot listen for signals") : 0;
+	return w->signals < 0 ? err_set_errno(err, -errno, "cannot listen for signals") : 0;
 }
 
 static int make_dir(struct workshop *w, struct err *err)
@@ -414,7 +414,7 @@ static int make_dir(struct workshop *w, struct err *err)
 	w->dir = realpath(w->request.dir, NULL);
 	w->settings.trials_path = realpath(builds, NULL);
 	if (!w->dir || !w->settings.trials_path)
-		return err_errno(err, -errno, "cannot find '%s'", builds);
+		return err_set_errno(err, -errno, "cannot find '%s'", builds);
 	return 0;
 }
 

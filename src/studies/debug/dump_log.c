@@ -600,10 +600,10 @@ int dump_log(const char *path, unsigned int sections, struct strbuf *out, struct
 	const void *bytes;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	bytes = st.st_size > 0 ? log_map(fd, (size_t)st.st_size) : NULL;
 	if (!bytes && st.st_size > 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	result = log_reader_init(&log, bytes, (size_t)st.st_size);
 	if (result == LOG_READ_OK)
 		add_log(out, &log, sections);

@@ -83,10 +83,10 @@ static int blind_baseline(struct minimize *m, struct err *err)
 
 	(void)err_set(err, -ENODATA, "the last %u runs of the full list said nothing about it: %s",
 		      BLIND_MAX, m->blind_cause ? m->blind_cause : "none reached its end");
-	return err_remedy(err,
-			  "try the command with all its %s by itself, or --keep all and look "
-			  "at the output in '%s/trials'",
-			  ops->nouns, case_dir(m->cs));
+	return err_set_remedy(err,
+			      "try the command with all its %s by itself, or --keep all and look "
+			      "at the output in '%s/trials'",
+			      ops->nouns, case_dir(m->cs));
 }
 
 static int tell(struct minimize *m, const struct ended_run *run, struct err *err)
@@ -113,7 +113,7 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 		report.started = 0;
 	r = minimiser_report(m->minimiser, &report);
 	if (r < 0)
-		return err_errno(err, r, "cannot use a list of the case");
+		return err_set_errno(err, r, "cannot use a list of the case");
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static int start_search(struct minimize *m, struct err *err)
 		},
 		&m->minimiser);
 	if (r < 0)
-		return err_errno(err, r, "cannot start the search");
+		return err_set_errno(err, r, "cannot start the search");
 	m->blind = 0;
 	VEC_FOREACH (&m->early, run) {
 		if (r == 0)
@@ -258,7 +258,7 @@ static int minimize_next(void *ctx, unsigned int slot, struct run *ret, struct e
 	else if (m->target.runs + flying(m) >= m->request->baseline)
 		r = 0;
 	if (r < 0)
-		return err_errno(err, r, "cannot plan the next run");
+		return err_set_errno(err, r, "cannot plan the next run");
 	if (r > 0)
 		take_off(m, &plan, ret);
 	return r;

@@ -20,7 +20,7 @@ static bool works(const char *id, struct finding *ret)
 static int refuse(const char *what, const struct finding *finding, struct err *err)
 {
 	(void)err_set(err, -ENOTSUP, "%s: %s", what, finding->found);
-	return finding->enable[0] != '\0' ? err_remedy(err, "%s", finding->enable) : -ENOTSUP;
+	return finding->enable[0] != '\0' ? err_set_remedy(err, "%s", finding->enable) : -ENOTSUP;
 }
 
 static int choose_hw(struct err *err)
@@ -60,7 +60,7 @@ static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)
 	if (!works("watch-ptrace", &ptrace)) {
 		(void)err_set(err, -ENOTSUP, "nothing can be watched here: %s; %s", perf.found,
 			      ptrace.found);
-		return err_remedy(err, "%s", perf.enable);
+		return err_set_remedy(err, "%s", perf.enable);
 	}
 	*ret = WATCH_PTRACE;
 	*ret_reason = mem_strdup(perf.found);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/sentinel_check.h"
+#include "cmd/sentinel_readme.h"
 #include "report/report_sentinel.h"
 #include "search/stats/rate.h"
 #include "studies/sentinel/certificate.h"
@@ -117,7 +118,9 @@ static int create(const struct invocation *inv, struct err *err)
 					    .env = options->env.items,
 					    .env_count = options->env.count,
 					    .redhand = REDHAND_VERSION,
-					    .replace = options->replace };
+					    .replace = options->replace,
+					    .run_sh = sentinel_run_sh,
+					    .readme = sentinel_readme };
 	int r = common_open_case(&options->common, &cs, err);
 
 	if (r == 0)

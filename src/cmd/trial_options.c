@@ -19,6 +19,7 @@
 #include "case/notebook.h"
 #include "cmd/trial_options_inside.h"
 #include "model/secret.h"
+#include "report/wording.h"
 #include "run/observe.h"
 #include "run/remote/fleet.h"
 #include "run/tmp_dirs.h"
@@ -372,6 +373,7 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
+	AUTO(said_deinit) struct said obstacle = { 0 };
 	AUTO(mem_freep) char *valgrind = NULL;
 	int r;
 
@@ -380,7 +382,8 @@ static int set_observer(struct trial_setup *setup, const struct trial_options *o
 		return err_set_remedy(err, "--observe heap or fence need nothing else");
 	}
 	setup->observer = options->observe;
-	setup->unobserved = path ? observe_obstacle(path) : NULL;
+	if (path && observe_obstacle(path, &obstacle))
+		setup->unobserved = words_of(&obstacle);
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
@@ -608,6 +611,8 @@ int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **
 	enum watch_mode mode = WATCH_AUTO;
 	int r = watch_mode_choose(wanted, &mode, ret_reason, err);
 
+	if (r == 0 && wanted != WATCH_AUTO)
+		*ret_reason = mem_strdup("as asked for");
 	if (r < 0 || mode == WATCH_HW)
 		return r;
 	setup->settings.flags |= mode == WATCH_PAGES ? TRIAL_PAGES : TRIAL_TRACED;

@@ -192,7 +192,7 @@ static int seat_renew(struct pool *pool, unsigned int slot, int code, struct err
 	seat_wait(seat);
 	if (++seat->deaths >= DEATHS_MAX)
 		return slot_lost(slot, code, err);
-	log_debug("slot %u has died; another one runs its trials again", slot);
+	log_debug("slot %u died: another one", slot);
 	r = seat_open(pool, slot, err);
 	for (unsigned int i = 0; i < seat->depth && r == 0; i++)
 		if (message_send(seat->socket, &seat->sent[i]) < 0)

@@ -43,7 +43,7 @@ static int nothing_to_watch(const struct evidence *e, struct err *err)
 		      "evidence %" PRIu64 " (%s) is not about bytes that somebody wrote", e->id,
 		      evidence_kind_name(e->kind));
 	return err_set_remedy(err,
-			      "name a damaged block (canary), a caught write, a watch or a holder; "
+			      "name a damaged block (canary), a caught write, a watch or a holder: "
 			      "'redhand report --json' has them all with their numbers");
 }
 

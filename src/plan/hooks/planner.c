@@ -18,7 +18,7 @@
 #define FUNCTIONS_MAX 16 /* of one name */
 #define LOADER_NOTICE "_dl_debug_state"
 
-_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on as it is");
+_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on");
 
 struct file {
 	char *path;
@@ -209,7 +209,7 @@ static void fill_moved(const struct patch *patch, struct plan_hook *hook)
 
 	_Static_assert(CODE_MOVED_MAX <= PLAN_HOOK_MOVED && CODE_FIXUPS_MAX <= PLAN_HOOK_FIXUPS &&
 			       CODE_MARKS_MAX <= PLAN_HOOK_MARKS,
-		       "what is moved fits its item");
+		       "it fits");
 	memcpy(hook->moved, patch->moved.bytes, patch->moved.len);
 	hook->moved_bytes = (uint32_t)patch->moved.len;
 	hook->fixup_count = (uint32_t)patch->moved.fixup_count;

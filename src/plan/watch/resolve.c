@@ -448,9 +448,9 @@ static int resolve_pages_check(const struct resolving *one)
 	return err_set_remedy(
 		one->all->err,
 		one->spec.kind == SPEC_ARGUMENT
-			? "--mode hw for this one; or alloc:FUNC with the function that "
+			? "--mode hw for this one, or alloc:FUNC with the function that "
 			  "allocates such objects"
-			: "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
+			: "--mode hw for this one: alloc:, key:, ret:, pytype: and struct "
 			  "can be watched on pages");
 }
 

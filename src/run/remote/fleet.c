@@ -62,7 +62,7 @@ static int begin(struct fleet *f, struct err *err)
 	if (f->epoll < 0 || watch_fd(f, f->listener, f, false) < 0)
 		return err_set_errno(err, -errno, "cannot wait for workers");
 	variable = trust_variable(&f->trust);
-	log_debug("workers connect to %s", f->connect);
+	log_debug("listening at %s", f->connect);
 	return starter_start(f->starter,
 			     &(struct starter_start){ .slots = f->request.slots,
 						      .connect = f->connect,
@@ -244,7 +244,7 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 			"the worker on '%s' is redhand %s and this is %s: they must be the same",
 			hello.machine.node, hello.version, REDHAND_WIRE_VERSION);
 		f->sorry_ns = link_now_ns();
-		send_away(f, m, "this worker's redhand is not the one that it is to work for");
+		send_away(f, m, f->sorry.message);
 		return;
 	}
 	/* One that was given up, and another one for it: both have come. */
@@ -323,7 +323,7 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 		(void)err_set_remedy(&f->sorry, "%s", strbuf_str(&text));
 	if (f->request.say)
 		f->request.say(f->request.say_ctx, f->sorry.message);
-	send_away(f, m, "this machine cannot run the trials");
+	send_away(f, m, f->sorry.message);
 }
 
 static void take_sorry(struct fleet *f, struct member *m, const struct link_frame *frame)
@@ -333,7 +333,7 @@ static void take_sorry(struct fleet *f, struct member *m, const struct link_fram
 	AUTO(mem_freep) char *sentence = unpack_str(&u);
 	AUTO(mem_freep) char *remedy = unpack_str(&u);
 
-	fleet_give_up_on(f, m, code, sentence ? sentence : "it cannot work", remedy ? remedy : "");
+	fleet_give_up_on(f, m, code, sentence ? sentence : "cannot work", remedy ? remedy : "");
 }
 
 static void take_frame(struct fleet *f, struct member *m, const struct link_frame *frame)

@@ -73,7 +73,7 @@ static int check(struct starter *s, struct err *err)
 			(void)err_set(err, -ENOENT,
 				      "--runner slurm needs Slurm's commands, and '%s' is not here",
 				      needed[i]);
-			return err_set_remedy(err, "run redhand where jobs are submitted from; "
+			return err_set_remedy(err, "run redhand where jobs are submitted from: "
 						   "Debian has it in slurm-client");
 		}
 	}

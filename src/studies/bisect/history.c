@@ -179,7 +179,7 @@ static int read_commits(struct history *h, const struct history_request *request
 	}
 	if (h->commits.count > LINEAGE_MAX) {
 		(void)err_set(err, -E2BIG,
-			      "there are %zu commits between GOOD and BAD; at most %d "
+			      "there are %zu commits between GOOD and BAD: at most %d "
 			      "can be bisected at once",
 			      h->commits.count - 1, LINEAGE_MAX - 1);
 		return err_set_remedy(err,

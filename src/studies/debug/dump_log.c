@@ -309,7 +309,7 @@ static void add_fields(struct strbuf *out, const struct log_item *item)
 {
 	uint8_t bytes[1024] = { 0 };
 
-	_Static_assert(sizeof(struct log_image) <= sizeof(bytes), "longest record of the table");
+	_Static_assert(sizeof(struct log_image) <= sizeof(bytes), "longest record");
 	memcpy(bytes, item->payload,
 	       item->head.bytes < sizeof(bytes) ? item->head.bytes : sizeof(bytes));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)

@@ -17,7 +17,6 @@
 #include "case/notebook.h"
 #include "model/secret.h"
 #include "studies/overview/surroundings.h"
-#include "studies/sentinel/readme.h"
 #include "studies/sentinel/trust.h"
 
 struct making {
@@ -34,7 +33,7 @@ struct making {
 void sentinel_made_deinit(struct sentinel_made *made)
 {
 	sentinel_deinit(&made->sentinel);
-	strv_deinit(&made->copied);
+	said_list_deinit(&made->copied);
 	said_list_deinit(&made->notes);
 }
 
@@ -226,8 +225,7 @@ static int copy_found(struct making *m, const char *path, struct err *err)
 		if (strcmp(m->made->sentinel.files.items[i], below) == 0)
 			return 0;
 	strv_add(&m->made->sentinel.files, below);
-	strv_take(&m->made->copied,
-		  mem_printf("%s (used where it lies; the copy tells when it changes)", below));
+	SAY_TOO(&m->made->copied, "copied:in-place", said_text(below));
 	return copy_file(m, path, below, err);
 }
 
@@ -290,9 +288,7 @@ static int copy_own(struct making *m, const char *said, const struct strv *words
 	use = mem_printf("{sentinel}/" SENTINEL_FILES "/%s", name);
 	for (size_t i = 0; i < words->count; i++)
 		used |= use_copy(m, words->items[i], path, use, &s->trial.program.items[i]);
-	strv_take(&m->made->copied,
-		  mem_printf("%s%s", name,
-			     used ? "" : " (the command does not name it: kept for the record)"));
+	SAY_TOO(&m->made->copied, "copied:own", said_text(name), said_flag(used));
 	return 0;
 }
 
@@ -337,7 +333,7 @@ static int copy_from_case(struct making *m, const char *word, struct strv *done,
 			continue;
 		strv_add(done, name);
 		r = copy_case_file(m, name, err);
-		strv_take(&m->made->copied, mem_printf("%s (from minimize)", name));
+		SAY_TOO(&m->made->copied, "copied:minimal", said_text(name));
 	}
 	return r;
 }
@@ -497,10 +493,10 @@ static int write_all(struct making *m, struct err *err)
 	int r;
 
 	sentinel_write(s, &text);
-	readme_write(s, &readme);
+	m->request->readme(s, &readme);
 	for (size_t i = 0; i < s->tests.count; i++)
 		strbuf_addf(&tests, "%s\n", s->tests.items[i]);
-	r = write_file(m, "run.sh", readme_run_sh, strlen(readme_run_sh), 0755, err);
+	r = write_file(m, "run.sh", m->request->run_sh, strlen(m->request->run_sh), 0755, err);
 	if (r == 0)
 		r = write_file(m, "README.md", strbuf_str(&readme), readme.len, 0644, err);
 	if (r == 0 && s->tests.count > 0)

@@ -327,7 +327,7 @@ int sentinel_open(const char *dir, struct sentinel *ret, struct err *err)
 	if (r == -ENOENT || r == -ENOTDIR) {
 		(void)err_set(err, -ENOENT, "there is no sentinel in '%s'", dir);
 		return err_set_remedy(err,
-				      "redhand sentinel create makes one; redhand sentinel run DIR "
+				      "redhand sentinel create makes one, redhand sentinel run DIR "
 				      "names its directory");
 	}
 	if (r < 0)

@@ -118,7 +118,7 @@ static int choose_newest(const struct candidates *candidates, struct case_store 
 	(void)err_set(err, -ENOENT, "the case '%s' has no failure that comes and goes",
 		      case_dir(cs));
 	return err_set_remedy(err,
-			      "redhand repro -- PROGRAM finds out how often it fails; for one that "
+			      "redhand repro -- PROGRAM finds out how often it fails, for one that "
 			      "always fails name its series with --from-series");
 }
 

@@ -208,7 +208,7 @@ int sentinel_check_paths(const struct sentinel *s, const char *dir, const char *
 	if (!root && project && !path_below(project, here))
 		return leads_out("its project", project, err);
 	if (!is_inside(s->trial.cwd, project, here))
-		return leads_out("its working directory", s->trial.cwd, err);
+		return leads_out("its directory", s->trial.cwd, err);
 	if (s->trial.stdin_path && strcmp(s->trial.stdin_path, "/dev/null") != 0 &&
 	    !is_inside(s->trial.stdin_path, project, here))
 		return leads_out("its input", s->trial.stdin_path, err);

@@ -199,7 +199,7 @@ static int chase(const struct invocation *inv, struct readings *readings,
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
-	setup.settings.readings = readings;
+	setup.settings.shared.readings = readings;
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: it cannot be chased", setup.unobserved);
 	if (r == 0)

@@ -285,11 +285,11 @@ static int fill_fence(const struct heap_options *options, struct heap_request *r
 		return err_set(err, -EINVAL,
 			       "--fence does not go together with --no-fence, --sweep and "
 			       "--poison-chance");
-	request->fence_flags = flags[options->fence_place];
+	request->fence.flags = flags[options->fence_place];
 	if (options->fence)
-		request->fencing = HEAP_FENCE_INSTEAD;
+		request->fence.when = HEAP_FENCE_INSTEAD;
 	else if (!options->no_fence && !options->sweep && !options->poison_chance)
-		request->fencing = HEAP_FENCE_AFTERWARDS;
+		request->fence.when = HEAP_FENCE_AFTERWARDS;
 	return 0;
 }
 

@@ -271,7 +271,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
 		return r;
-	h->plain.settings.readings = &h->readings;
+	h->plain.settings.shared.readings = &h->readings;
 	trial_setup_join(&h->close, &h->plain);
 	trial_setup_join(&h->list, &h->plain);
 	if (h->has_tests)

@@ -249,12 +249,13 @@ static int set_rules(struct trial_settings *settings, const struct trial_options
 			settings->ignored |= 1u << ignorable[k].kind;
 	}
 	if (options->breadcrumb) {
-		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb, err);
+		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb.regex,
+				err);
 
 		if (r < 0)
 			return r;
-		settings->breadcrumb_given = true;
-		settings->breadcrumb_pattern = mem_strdup(options->breadcrumb);
+		settings->breadcrumb.given = true;
+		settings->breadcrumb.text = mem_strdup(options->breadcrumb);
 	}
 	return 0;
 }
@@ -266,10 +267,10 @@ static int set_chaos(struct trial_settings *settings, const struct trial_options
 	int r = 0;
 
 	if (options->chaos_seed) {
-		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed, err);
+		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed.value, err);
 		if (r < 0)
 			return err_set_prefix(err, "--chaos-seed");
-		settings->chaos_seeded = true;
+		settings->chaos_seed.given = true;
 		if (!knobs)
 			knobs = "all";
 	}
@@ -366,8 +367,9 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 {
 	if (settings->chaos != 0)
 		strbuf_addf(sb, "chaos %u\n", settings->chaos);
-	if (settings->chaos_seeded)
-		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
+	if (settings->chaos_seed.given)
+		strbuf_addf(sb, "chaos-seed %llu\n",
+			    (unsigned long long)settings->chaos_seed.value);
 }
 
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
@@ -521,11 +523,11 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
 	struct stat st;
 
-	setup->settings.trials_path = realpath(trials, NULL);
-	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
+	setup->settings.trials.path = realpath(trials, NULL);
+	if (!setup->settings.trials.path || fstat(case_trials_dir(cs), &st) < 0)
 		return err_set_errno(err, -errno, "cannot find '%s'", trials);
-	setup->settings.trials_device = st.st_dev;
-	setup->settings.trials_inode = st.st_ino;
+	setup->settings.trials.device = st.st_dev;
+	setup->settings.trials.inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
@@ -553,7 +555,7 @@ static int call_workers(struct trial_setup *setup, struct case_store *cs, struct
 						   .agent_dir = setup->settings.agent_dir,
 						   .ship = &setup->ship,
 						   .say = say },
-			  &setup->settings.fleet, err);
+			  &setup->settings.shared.fleet, err);
 }
 
 /* A case that was set aside is taken up again only knowingly. */
@@ -624,12 +626,12 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 {
 	const struct trial_settings *from = &opened->settings;
 
-	setup->settings.trials_path = mem_strdup(from->trials_path);
-	setup->settings.trials_device = from->trials_device;
-	setup->settings.trials_inode = from->trials_inode;
-	setup->settings.tmp_dirs = cstr_dup(from->tmp_dirs);
-	setup->settings.readings = from->readings;
-	setup->settings.fleet = from->fleet;
+	setup->settings.trials.path = mem_strdup(from->trials.path);
+	setup->settings.trials.device = from->trials.device;
+	setup->settings.trials.inode = from->trials.inode;
+	setup->settings.trials.tmp_dirs = cstr_dup(from->trials.tmp_dirs);
+	setup->settings.shared.readings = from->shared.readings;
+	setup->settings.shared.fleet = from->shared.fleet;
 	setup->joined = true;
 }
 
@@ -679,10 +681,10 @@ static void dismiss_workers(struct fleet *fleet)
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
-	if (!setup->joined && setup->settings.fleet)
-		dismiss_workers(setup->settings.fleet);
+	if (!setup->joined && setup->settings.shared.fleet)
+		dismiss_workers(setup->settings.shared.fleet);
 	if (!setup->joined)
-		tmpdir_remove(setup->settings.tmp_dirs);
+		tmpdir_remove(setup->settings.trials.tmp_dirs);
 	tmpdir_remove(setup->agent_link_dir);
 	mem_free(setup->agent_link_dir);
 	mem_free(setup->unobserved);

@@ -91,7 +91,7 @@ static int ask_again(struct inquiry *inq)
 	if (inq->how.short_list[0] == '\0' || hunt_over(inq) || is_firm(inq))
 		return 0;
 	inq->asking = questions[QUESTION_WHO].name;
-	inq->known.ids_series.value = 0;
+	inq->known.ids.series.value = 0;
 	return ask(inq, QUESTION_WHO);
 }
 

@@ -125,7 +125,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	libraries = mem_printf("%s/%s%s%s", settings->agent_dir,
 			       needs_plan(job) ? AGENT_NAME : AGENT_CRASH_NAME,
 			       preload && preload[0] != '\0' ? ":" : "", preload ? preload : "");
-	trial = mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
+	trial = mem_printf("%s/%llu", settings->trials.path, (unsigned long long)job->number.value);
 	/* A program built with AddressSanitizer refuses to start behind any preloaded library. */
 	options = mem_printf("%s%sverify_asan_link_order=0", asan ? asan : "",
 			     asan && asan[0] != '\0' ? ":" : "");

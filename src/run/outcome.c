@@ -36,7 +36,7 @@ static char *identity_crumb(const struct trial_settings *settings, const struct 
 {
 	if (!end->last_crumb)
 		return NULL;
-	if (settings->breadcrumb_given)
+	if (settings->breadcrumb.given)
 		return mem_strdup(end->last_crumb);
 	return signature->test || signature->site ? NULL : crumb_mask_numbers(end->last_crumb);
 }

@@ -284,7 +284,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 	strv_copy(ret, environ);
 	if (s->room.tmp >= 0) {
 		AUTO(mem_freep)
-		char *tmp = mem_printf("%s/%llu", s->settings->tmp_dirs,
+		char *tmp = mem_printf("%s/%llu", s->settings->trials.tmp_dirs,
 				       (unsigned long long)job->number.value);
 
 		strv_setenv(ret, "TMPDIR", tmp);
@@ -554,12 +554,12 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 /* The case's trials/, and nothing that was put in its place since. */
 static int open_trials(const struct trial_settings *settings)
 {
-	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(settings->trials.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
-	if (fd >= 0 && settings->trials_inode != 0 &&
-	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials_inode ||
-	     st.st_dev != settings->trials_device)) {
+	if (fd >= 0 && settings->trials.inode != 0 &&
+	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials.inode ||
+	     st.st_dev != settings->trials.device)) {
 		fd_close(fd);
 		return -1;
 	}

@@ -37,83 +37,47 @@ struct scan_options {
 };
 
 static const struct option where_table[] = {
-	{ .name = "pid",
-	  .kind = OPTION_COUNT,
-	  .metavar = "P",
-	  .min = 1,
-	  .max = INT_MAX,
-	  .offset = offsetof(struct scan_options, pid),
-	  .help = "All code of the running process P: its program, libraries, and what it emitted "
-		  "itself. Only reads, while it runs on" },
-	{ .name = "trial",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .offset = offsetof(struct scan_options, trial),
-	  .help = "All code of trial N of the case: the files that its processes had loaded, and "
-		  "with --observe ids the code that they had emitted" },
+	OPTION(COUNT, "pid", "P", offsetof(struct scan_options, pid),
+	       "All code of the running process P: its program, libraries, and what it emitted "
+	       "itself. Only reads, while it runs on",
+	       .min = 1, .max = INT_MAX),
+	OPTION(COUNT, "trial", "N", offsetof(struct scan_options, trial),
+	       "All code of trial N of the case: the files that its processes had loaded, and "
+	       "with --observe ids the code that they had emitted",
+	       .min = 1),
 	OPTIONS_END,
 };
 
 static const struct option what_table[] = {
-	{ .name = "store",
-	  .kind = OPTION_TEXT,
-	  .metavar = "OFFSET[:WIDTH]",
-	  .offset = offsetof(struct scan_options, store),
-	  .help = "Instructions that write to OFFSET from a base register: those that begin there, "
-		  "and those that begin before and cover it. With WIDTH, the size of the field, all "
-		  "that write any byte of it, told apart: exact, narrower, wider, covers" },
-	{ .name = "reg",
-	  .kind = OPTION_LIST,
-	  .metavar = "REG",
-	  .offset = offsetof(struct scan_options, registers),
-	  .help = "Only with this base register; may be given more than once" },
-	{ .name = "fit",
-	  .kind = OPTION_LIST,
-	  .metavar = "FIT",
-	  .offset = offsetof(struct scan_options, fits),
-	  .help = "Only stores that are exact, narrower, wider, covers, begins (without WIDTH) or any "
-		  "(of any width: rep stos, rep movs); may be given more than once" },
-	{ .name = "stack",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct scan_options, stack),
-	  .help = "Also stores relative to the stack pointer, and push and call" },
-	{ .name = "address",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ADDR[:LEN]",
-	  .offset = offsetof(struct scan_options, address),
-	  .help = "Instructions that write to this address or mention it: operands relative to the "
-		  "instruction pointer, immediates, targets of calls. In a file by the file's own "
-		  "addresses" },
-	{ .name = "global",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, global),
-	  .help = "Instructions that write to this global variable or mention it: NAME, FILE.c:NAME "
-		  "where several files have one of that name, with debug information also NAME.FIELD. "
-		  "--store then tells which part of it" },
-	{ .name = "value",
-	  .kind = OPTION_TEXT,
-	  .metavar = "CONST",
-	  .offset = offsetof(struct scan_options, value),
-	  .help = "Instructions that have this constant as an immediate" },
-	{ .name = "module",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, module),
-	  .help = "Of a process or trial only this program or library, a name or a pattern as the "
-		  "shell knows them; 'emitted' for the code that is in no file" },
-	{ .name = "function",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, function),
-	  .help = "Only in this function, wherever it was inlined to; a name or a pattern as the "
-		  "shell knows them" },
-	{ .name = "limit",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .offset = offsetof(struct scan_options, limit),
-	  .help = "List at most N instructions and count the rest (default 2000; 0: list all)" },
+	OPTION(TEXT, "store", "OFFSET[:WIDTH]", offsetof(struct scan_options, store),
+	       "Instructions that write to OFFSET from a base register: those that begin there, "
+	       "and those that begin before and cover it. With WIDTH, the size of the field, all "
+	       "that write any byte of it, told apart: exact, narrower, wider, covers"),
+	OPTION(LIST, "reg", "REG", offsetof(struct scan_options, registers),
+	       "Only with this base register; may be given more than once"),
+	OPTION(LIST, "fit", "FIT", offsetof(struct scan_options, fits),
+	       "Only stores that are exact, narrower, wider, covers, begins (without WIDTH) or any "
+	       "(of any width: rep stos, rep movs); may be given more than once"),
+	OPTION(FLAG, "stack", NULL, offsetof(struct scan_options, stack),
+	       "Also stores relative to the stack pointer, and push and call"),
+	OPTION(TEXT, "address", "ADDR[:LEN]", offsetof(struct scan_options, address),
+	       "Instructions that write to this address or mention it: operands relative to the "
+	       "instruction pointer, immediates, targets of calls. In a file by the file's own "
+	       "addresses"),
+	OPTION(TEXT, "global", "NAME", offsetof(struct scan_options, global),
+	       "Instructions that write to this global variable or mention it: NAME, FILE.c:NAME "
+	       "where several files have one of that name, with debug information also NAME.FIELD. "
+	       "--store then tells which part of it"),
+	OPTION(TEXT, "value", "CONST", offsetof(struct scan_options, value),
+	       "Instructions that have this constant as an immediate"),
+	OPTION(TEXT, "module", "NAME", offsetof(struct scan_options, module),
+	       "Of a process or trial only this program or library, a name or a pattern as the "
+	       "shell knows them; 'emitted' for the code that is in no file"),
+	OPTION(TEXT, "function", "NAME", offsetof(struct scan_options, function),
+	       "Only in this function, wherever it was inlined to; a name or a pattern as the "
+	       "shell knows them"),
+	OPTION(COUNT, "limit", "N", offsetof(struct scan_options, limit),
+	       "List at most N instructions and count the rest (default 2000; 0: list all)"),
 	OPTIONS_END,
 };
 

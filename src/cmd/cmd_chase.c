@@ -150,6 +150,40 @@ static int check_trial(struct case_store *cs, uint64_t number, struct err *err)
 	return err_set_remedy(err, "redhand case show names failing trials");
 }
 
+/* What it begins with, as far as the user named it. */
+struct named_start {
+	struct evidence_list known;
+	struct target target;
+	struct bystanders others;
+};
+
+static void start_deinit(struct named_start *start)
+{
+	evidence_list_deinit(&start->known);
+	target_deinit(&start->target);
+	bystanders_deinit(&start->others);
+}
+
+static int find_start(const struct chase_options *options, struct case_store *cs,
+		      struct named_start *start, struct chase_request *request, struct err *err)
+{
+	int r = options->from != 0 ? check_trial(cs, options->from, err) : 0;
+
+	if (r == 0 && options->signature) {
+		r = target_set(&start->target, cs, options->signature, err);
+		if (r == 0)
+			r = bystanders_read(&start->others, &start->target, cs, err);
+		request->target = &start->target;
+		request->others = &start->others;
+		request->start.unfailed = false;
+	}
+	if (r < 0)
+		return r;
+	return options->from_evidence != 0 ? find_lead(cs, options->from_evidence, &start->known,
+						       &request->start.lead, err)
+					   : case_clear_evidence(cs, err);
+}
+
 static int chase(const struct invocation *inv, struct readings *readings,
 		 struct chase_result *result, struct case_store **cs, struct err *err)
 {
@@ -171,9 +205,7 @@ static int chase(const struct invocation *inv, struct readings *readings,
 					 .progress = progress_show,
 					 .progress_ctx = &progress,
 					 .say = say };
-	AUTO(evidence_list_deinit) struct evidence_list known = { 0 };
-	AUTO(target_deinit) struct target target = { .faults = true };
-	AUTO(bystanders_deinit) struct bystanders others = { 0 };
+	AUTO(start_deinit) struct named_start start = { .target.faults = true };
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
@@ -189,20 +221,8 @@ static int chase(const struct invocation *inv, struct readings *readings,
 		r = common_need_case(&options->common, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
-	if (r == 0 && options->from != 0)
-		r = check_trial(*cs, options->from, err);
-	if (r == 0 && options->signature) {
-		r = target_set(&target, *cs, options->signature, err);
-		if (r == 0)
-			r = bystanders_read(&others, &target, *cs, err);
-		request.target = &target;
-		request.others = &others;
-		request.start.unfailed = false;
-	}
-	if (r == 0 && options->from_evidence != 0)
-		r = find_lead(*cs, options->from_evidence, &known, &request.start.lead, err);
-	else if (r == 0)
-		r = case_clear_evidence(*cs, err);
+	if (r == 0)
+		r = find_start(options, *cs, &start, &request, err);
 	if (r < 0)
 		return r;
 	setup.settings.flags |= TRIAL_PYTHON;

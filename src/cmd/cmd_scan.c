@@ -196,16 +196,9 @@ static int parse_fits(const struct option_list *names, uint32_t *ret, struct err
 	return 0;
 }
 
-static int check(const struct invocation *inv, struct scan_request *request, struct err *err)
+static int parse_query(const struct scan_options *options, struct scan_request *request,
+		       struct err *err)
 {
-	const struct scan_options *options = inv->options;
-	unsigned int places = (inv->arg_count > 0) + (options->pid > 0) + (options->trial > 0);
-
-	if (places != 1) {
-		(void)err_set(err, -EINVAL, "scan wants %s: a FILE, --pid P or --trial N",
-			      places == 0 ? "to know where to look" : "one place to look at");
-		return err_set_remedy(err, "redhand scan ./program --store 0x18:8");
-	}
 	if (options->store && parse_store(options->store, &request->query, err) < 0)
 		return err_set_prefix(err, "--store");
 	if (options->address && parse_address(options->address, &request->query, err) < 0)
@@ -216,6 +209,21 @@ static int check(const struct invocation *inv, struct scan_request *request, str
 		return err_set_prefix(err, "--reg");
 	if (parse_fits(&options->fits, &request->fits, err) < 0)
 		return err_set_prefix(err, "--fit");
+	return 0;
+}
+
+static int check(const struct invocation *inv, struct scan_request *request, struct err *err)
+{
+	const struct scan_options *options = inv->options;
+	unsigned int places = (inv->arg_count > 0) + (options->pid > 0) + (options->trial > 0);
+
+	if (places != 1) {
+		(void)err_set(err, -EINVAL, "scan wants %s: a FILE, --pid P or --trial N",
+			      places == 0 ? "to know where to look" : "one place to look at");
+		return err_set_remedy(err, "redhand scan ./program --store 0x18:8");
+	}
+	if (parse_query(options, request, err) < 0)
+		return err->code;
 	request->query.has_value = options->value != NULL;
 	request->query.stack = options->stack;
 	request->global = options->global;

@@ -215,16 +215,34 @@ static int frame_push(struct minimiser *m, const testset_word *set)
 	return 0;
 }
 
+static bool options_valid(const struct minimiser_options *options)
+{
+	size_t n = options->n_tests;
+
+	return n > 0 && n < 1 << 24 &&
+	       (options->victim == MINIMISER_NO_VICTIM || options->victim < n) &&
+	       options->confidence >= 0 && options->confidence < 1;
+}
+
+static bool allocate(struct minimiser *m, size_t n)
+{
+	m->words = testset_words(n);
+	history_init(&m->history, m->words);
+	m->full = calloc(m->words, sizeof(*m->full));
+	m->set = calloc(m->words, sizeof(*m->set));
+	m->other_set = calloc(m->words, sizeof(*m->other_set));
+	m->items = calloc(n, sizeof(*m->items));
+	m->list = calloc(n, sizeof(*m->list));
+	m->without = calloc(n, sizeof(*m->without));
+	return m->full && m->set && m->other_set && m->items && m->list && m->without;
+}
+
 int minimiser_new(const struct minimiser_options *options, struct minimiser **ret)
 {
 	struct minimiser *m;
 	size_t n = options->n_tests, n_full;
 
-	if (n == 0 || n >= 1 << 24)
-		return -EINVAL;
-	if (options->victim != MINIMISER_NO_VICTIM && options->victim >= n)
-		return -EINVAL;
-	if (!(options->confidence >= 0 && options->confidence < 1))
+	if (!options_valid(options))
 		return -EINVAL;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -236,15 +254,7 @@ int minimiser_new(const struct minimiser_options *options, struct minimiser **re
 		m->options.baseline_fails = baseline_fails;
 	if (m->options.baseline_runs == 0)
 		m->options.baseline_runs = baseline_runs;
-	m->words = testset_words(n);
-	history_init(&m->history, m->words);
-	m->full = calloc(m->words, sizeof(*m->full));
-	m->set = calloc(m->words, sizeof(*m->set));
-	m->other_set = calloc(m->words, sizeof(*m->other_set));
-	m->items = calloc(n, sizeof(*m->items));
-	m->list = calloc(n, sizeof(*m->list));
-	m->without = calloc(n, sizeof(*m->without));
-	if (!m->full || !m->set || !m->other_set || !m->items || !m->list || !m->without)
+	if (!allocate(m, n))
 		goto out;
 	for (size_t i = 0; i < n; i++)
 		if (!has_victim(m) || i <= m->options.victim)

@@ -366,6 +366,12 @@ static bool step_load(struct chase *chase, const struct decoded *d,
 	return false;
 }
 
+/* cltq: the same number, wider. */
+static bool is_widening(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_CDQE || mnemonic == ZYDIS_MNEMONIC_CWDE;
+}
+
 /* The instruction writes the register. True when the walk ends. */
 static bool step_register(struct chase *chase, const struct decoded *d)
 {
@@ -373,9 +379,7 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 	bool copy = is_copy(d->instruction.mnemonic);
 	int source_number;
 
-	/* cltq: the same number, wider. */
-	if (d->instruction.mnemonic == ZYDIS_MNEMONIC_CDQE ||
-	    d->instruction.mnemonic == ZYDIS_MNEMONIC_CWDE)
+	if (is_widening(d->instruction.mnemonic))
 		return false;
 	/* Only the first operand is a result that is understood here; xchg and the like are not. */
 	if (d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||

@@ -184,20 +184,21 @@ static int change_newest(struct machine *m, const Dwarf_Op *op)
 	return 0;
 }
 
+static int copy_up(struct machine *m, const Dwarf_Op *op)
+{
+	uint64_t depth = op->atom == DW_OP_pick ? op->number : op->atom == DW_OP_over;
+
+	return depth < m->depth ? push(m, m->stack[m->depth - 1 - depth]) : -EBADMSG;
+}
+
 /* Operations that only move or change what is on the stack. */
 static int step_stack(struct machine *m, const Dwarf_Op *op)
 {
-	uint64_t *top = m->stack + m->depth; /* one past the newest */
-	uint64_t value;
-
 	switch (op->atom) {
 	case DW_OP_dup:
 	case DW_OP_over:
 	case DW_OP_pick:
-		value = op->atom == DW_OP_pick ? op->number : op->atom == DW_OP_over;
-		if (value >= m->depth)
-			return -EBADMSG;
-		return push(m, top[-1 - (ptrdiff_t)value]);
+		return copy_up(m, op);
 	case DW_OP_drop:
 		if (m->depth < 1)
 			return -EBADMSG;
@@ -217,7 +218,7 @@ static int step_stack(struct machine *m, const Dwarf_Op *op)
 		if (m->depth < 1)
 			return -EBADMSG;
 		m->depth--;
-		return push_memory(m, top[-1], op->atom == DW_OP_deref ? 8 : op->number);
+		return push_memory(m, m->stack[m->depth], op->atom == DW_OP_deref ? 8 : op->number);
 	default:
 		return step_binary(m, op->atom);
 	}

@@ -256,6 +256,13 @@ static bool same_test(const struct target *t, const struct signature *s)
 	return !test || (s->test ? test_name_same(test, s->test) : t->lenient);
 }
 
+/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the crash
+ * that says so speaks for the others. */
+static bool speaks_for_others(const struct target *t, const struct signature *s)
+{
+	return t->faults && !t->exact && is_cut(s) && is_access(&t->signature);
+}
+
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
 static bool alike(const struct target *t, const struct signature *s)
@@ -264,9 +271,7 @@ static bool alike(const struct target *t, const struct signature *s)
 
 	if (target->kind != s->kind || !same_process(target, s))
 		return false;
-	/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the
-	 * crash that says so speaks for the others. */
-	if (t->faults && !t->exact && is_cut(s) && is_access(target))
+	if (speaks_for_others(t, s))
 		return true;
 	if (t->cuts && is_cut(target))
 		return false;

@@ -254,7 +254,7 @@ struct freed_use {
 	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
 	bool first;	   /* watched from the block's free on: nobody touched it before */
-	bool stray;	   /* far from the block, and by no register that points to it */
+	bool unpointed;	   /* no register that the address was made of pointed to the block */
 };
 
 /* Somebody still points to a block that was freed. */

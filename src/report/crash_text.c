@@ -26,7 +26,7 @@
 
 static void print_inside(const struct frame *frame, FILE *out)
 {
-	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+	if (frame_in_piece(frame))
 		(void)fprintf(out, "+0x%" PRIx64, frame->offset);
 }
 

@@ -21,11 +21,20 @@
 #define LOOK_LEAST 20u
 #define LOOK_MOST TRIALS
 
+/* A pointer that led far away from every block: whoever put it where it was loaded from. */
+static bool followed_stray(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_OVER_READ && e->freed_use->unpointed &&
+	       (e->freed_use->from.kind == HOME_GLOBAL ||
+		(e->freed_use->from.kind == HOME_BLOCK && e->freed_use->from.key));
+}
+
 /* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
 static const struct evidence *damaged_bytes(const struct inquiry *inq)
 {
 	VEC_FOREACH (&inq->evidence.list, e)
-		if (e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key)
+		if ((e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key) ||
+		    followed_stray(e))
 			return e;
 	return NULL;
 }

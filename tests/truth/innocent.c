@@ -70,6 +70,32 @@ static int xor_list(void)
 	return p[0] != (uintptr_t)&a[1];
 }
 
+struct window {
+	volatile int *base; /* of an array whose first element is number `low` */
+	long low;
+};
+
+APART void window_move(struct window *w, long by)
+{
+	w->base -= by;
+	w->low += by;
+}
+
+/* A pointer that leads far out of its block, where it is never followed to. */
+static int biased(void)
+{
+	int *numbers = calloc(100, sizeof(*numbers)), sum = 0;
+	struct window *w = calloc(1, sizeof(*w));
+
+	w->base = numbers;
+	window_move(w, 5000);
+	for (long i = w->low; i < w->low + 100; i++)
+		sum += w->base[i];
+	free(numbers);
+	free(w);
+	return sum;
+}
+
 static int tagged(void)
 {
 	uintptr_t *slot = malloc(sizeof(*slot));
@@ -347,6 +373,7 @@ static const struct truth_case cases[] = {
 	{ "failed-check", NOBODY, failed_check },
 	{ "pool", NOBODY, pool },
 	{ "xor-list", NOBODY, xor_list },
+	{ "biased", NOBODY, biased },
 	{ "tagged", NOBODY, tagged },
 	{ "usable", NOBODY, usable },
 	{ "grows", NOBODY, grows },

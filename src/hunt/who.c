@@ -375,6 +375,33 @@ static bool damage_by_nobody(const struct inquiry *inq)
 	return damage && verdict.writer.count == 0;
 }
 
+static bool is_text(const struct verdict *verdict)
+{
+	unsigned int letters = 0;
+
+	for (unsigned int i = 0; i < verdict->value_len; i++) {
+		unsigned char c = (unsigned char)(verdict->new >> 8 * i);
+
+		if (c >= ' ' && c < 0x7f)
+			letters++;
+		else if (c != '\0' && c != '\n' && c != '\t')
+			return false;
+	}
+	return letters >= 4;
+}
+
+/* Text, or a store that knows nothing of the field, in a block that is the writer's own: whoever
+ * took it for something else may have had no right to that block. */
+static bool owner_may_have_written(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&inq->evidence, &verdict);
+	return (verdict.class == VERDICT_WIDE_WRITE || verdict.class == VERDICT_NARROW_WRITE) &&
+	       (verdict.class == VERDICT_WIDE_WRITE || is_text(&verdict)) &&
+	       verdict.home.kind == HOME_BLOCK;
+}
+
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
@@ -384,7 +411,7 @@ int who_end(struct inquiry *inq, int r)
 	r = tell(inq, r);
 	release(inq);
 	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
-	    (damage_by_nobody(inq) || read_elsewhere(inq)))
+	    (damage_by_nobody(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;

@@ -70,6 +70,30 @@ static int xor_list(void)
 	return p[0] != (uintptr_t)&a[1];
 }
 
+struct message {
+	char text[24];
+	char *more; /* what does not fit there */
+};
+
+APART void message_set(struct message *m, const char *text)
+{
+	m->more = strlen(text) < sizeof(m->text) ? NULL : strdup(text);
+	memcpy(m->text, text, strnlen(text, sizeof(m->text) - 1) + 1);
+}
+
+/* Text up to the last byte before a pointer; the program says that it does not like it. */
+static int full_text(void)
+{
+	struct message *m = calloc(1, sizeof(*m));
+
+	message_set(m, "twenty-three characters");
+	KEEP(m);
+	fprintf(stderr, "rejected: %s\n", m->more ? m->more : m->text);
+	free(m->more);
+	free(m);
+	return 1;
+}
+
 struct window {
 	volatile int *base; /* of an array whose first element is number `low` */
 	long low;
@@ -373,6 +397,7 @@ static const struct truth_case cases[] = {
 	{ "failed-check", NOBODY, failed_check },
 	{ "pool", NOBODY, pool },
 	{ "xor-list", NOBODY, xor_list },
+	{ "full-text", NOBODY, full_text },
 	{ "biased", NOBODY, biased },
 	{ "tagged", NOBODY, tagged },
 	{ "usable", NOBODY, usable },

@@ -363,8 +363,9 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 }
 
 /* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
- * ones. Fences see whoever does it, in all of them. */
-static bool damage_by_nobody(const struct inquiry *inq)
+ * ones. Fences see whoever does it, in all of them; and where the damage may have come out of
+ * another block as well, they say which. */
+static bool damage_unclear(const struct inquiry *inq)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	bool damage;
@@ -372,7 +373,7 @@ static bool damage_by_nobody(const struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	damage = verdict.class == VERDICT_WRITE_AFTER_FREE || verdict.class == VERDICT_OVERFLOW ||
 		 verdict.class == VERDICT_UNDERFLOW;
-	return damage && verdict.writer.count == 0;
+	return damage && (verdict.writer.count == 0 || !verdict.firm);
 }
 
 static bool is_text(const struct verdict *verdict)
@@ -411,7 +412,7 @@ int who_end(struct inquiry *inq, int r)
 	r = tell(inq, r);
 	release(inq);
 	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
-	    (damage_by_nobody(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
+	    (damage_unclear(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;

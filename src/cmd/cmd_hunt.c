@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/hunt_board.h"
+#include "cmd/sentinel_readme.h"
 #include "cmd/trial_options.h"
 #include "hunt/hunt.h"
 #include "report/report_investigation.h"
@@ -284,8 +285,11 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 {
 	const struct hunt_options *options = inv->options;
 	struct hunt_request request = { .signature = options->signature,
-					.sentinel_dir = options->sentinel,
-					.version = REDHAND_VERSION,
+					.sentinel = { .dir = options->sentinel,
+						      .redhand = REDHAND_VERSION,
+						      .replace = true,
+						      .run_sh = sentinel_run_sh,
+						      .readme = sentinel_readme },
 					.fresh = options->trial.fresh };
 	int r = set_up(inv, h, err);
 

@@ -127,8 +127,6 @@ bool code_decode(const uint8_t *bytes, size_t len, uint64_t at, struct code_inst
 	return true;
 }
 
-/* ---- moving ---- */
-
 static bool put(struct code_moved *moved, const void *bytes, size_t len)
 {
 	if (len > sizeof(moved->bytes) - moved->len)

@@ -58,8 +58,6 @@ static bool is_aggregate(int tag)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-/* ---- types as text ---- */
-
 static const char *tag_word(int tag)
 {
 	switch (tag) {
@@ -126,8 +124,6 @@ void types_add_text(Dwarf_Die *type, struct strbuf *sb)
 {
 	add_text(type, 0, sb);
 }
-
-/* ---- definitions ---- */
 
 struct definition {
 	Dwarf_Die die;
@@ -208,8 +204,6 @@ bool types_peel(struct types *types, Dwarf_Die *type, Dwarf_Die *ret)
 	*ret = peeled;
 	return true;
 }
-
-/* ---- members ---- */
 
 /* Where we are in an object, and what is there. */
 struct path_cursor {
@@ -459,8 +453,6 @@ int types_field_of_die(struct types *types, Dwarf_Die *type, const char *path,
 	return 0;
 }
 
-/* ---- by the name of the type ---- */
-
 static bool same_place(const struct type_field *a, const struct type_field *b)
 {
 	return a->offset == b->offset && a->size == b->size && a->bit_offset == b->bit_offset &&
@@ -532,8 +524,6 @@ int types_field(struct types *types, const char *type, const char *path, struct 
 	first.type = NULL;
 	return 0;
 }
-
-/* ---- by a function's result or argument ---- */
 
 struct signature_search {
 	struct types *types;

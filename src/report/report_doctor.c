@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "report/text.h"
 
 static const char *const status_names[] = {
 	[FINDING_OK] = "ok",
@@ -31,21 +32,21 @@ static void print_text(const char *text, FILE *out)
 
 static void print_finding(const struct finding *finding, bool colour, FILE *out)
 {
-	(void)fprintf(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
-		      status_names[finding->status], colour ? "\033[0m" : "", finding->title);
+	put(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
+	    status_names[finding->status], colour ? "\033[0m" : "", finding->title);
 	print_text(finding->found, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	if (finding->status == FINDING_OK)
 		return;
 	if (finding->lost[0] != '\0') {
-		(void)fputs("           without it: ", out);
+		put(out, "           without it: ");
 		print_text(finding->lost, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	if (finding->enable[0] != '\0') {
-		(void)fputs("           to enable: ", out);
+		put(out, "           to enable: ");
 		print_text(finding->enable, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -62,8 +63,7 @@ static void print_summary(const struct diagnosis *diagnosis, FILE *out)
 			    "compare settings and check canaries, but not name the writer.\n",
 			    out);
 	else
-		(void)fprintf(out, "\nTo catch a write redhand can use: %s.\n",
-			      diagnosis->watchers);
+		put(out, "\nTo catch a write redhand can use: %s.\n", diagnosis->watchers);
 }
 
 void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *out)
@@ -71,17 +71,17 @@ void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *ou
 	const struct program_facts *facts = diagnosis->facts;
 
 	if (facts) {
-		(void)fputs("Program ", out);
+		put(out, "Program ");
 		print_text(facts->path, out);
 		if (facts->script[0] != '\0') {
-			(void)fputs(", which runs the script ", out);
+			put(out, ", which runs the script ");
 			print_text(facts->script, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 		print_findings(&diagnosis->program, colour, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
-	(void)fputs("This machine\n", out);
+	put(out, "This machine\n");
 	print_findings(&diagnosis->machine, colour, out);
 	print_summary(diagnosis, out);
 }
@@ -165,6 +165,6 @@ int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err 
 	json_decref(document);
 	if (r < 0)
 		return err_set(err, -EIO, "cannot write the JSON document");
-	(void)fputc('\n', out);
+	put(out, "\n");
 	return 0;
 }

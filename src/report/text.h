@@ -8,6 +8,9 @@
 
 /* Helpers for the text reports. Private to report/. */
 
+/* fprintf(), whose errors the caller finds when it closes the stream. */
+void put(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* A command as a shell would take it, made printable. No newline. */
 void text_program(char *const *program, FILE *out);
 

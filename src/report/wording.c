@@ -26,8 +26,6 @@ const char *words_text(const char *id)
 	return NULL;
 }
 
-/* ---- values ---- */
-
 static bool is_known(const struct said_value *value)
 {
 	return value && value->kind != SAID_NONE && (value->kind != SAID_SITE || value->text);
@@ -80,8 +78,6 @@ static void add_value(struct strbuf *sb, const struct said_value *value, const c
 		break;
 	}
 }
-
-/* ---- the text around them ---- */
 
 struct pen {
 	const struct said *said;
@@ -224,8 +220,6 @@ void words_evidence(const struct evidence *evidence, struct strbuf *sb)
 	evidence_say(evidence, &said);
 	words_add(&said, sb);
 }
-
-/* ---- places ---- */
 
 static void add_place(const struct home *home, struct strbuf *sb)
 {

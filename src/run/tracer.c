@@ -84,8 +84,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- who ------------------------------------------------------------------------------------ */
-
 static struct traced_process *find_process(struct tracer *t, pid_t pid)
 {
 	VEC_FOREACH (&t->processes, process)
@@ -140,9 +138,6 @@ static struct traced_thread *take_in(struct tracer *t, pid_t tid)
 	VEC_PUSH(&t->threads, ((struct traced_thread){ .tid = tid, .pid = pid }));
 	return &t->threads.items[t->threads.count - 1];
 }
-
-/* ---- letting them go on -----------------------------------------------------------------------
- */
 
 static void update(struct tracer *t, struct traced_thread *thread)
 {
@@ -270,8 +265,6 @@ static void wait_for_others(struct tracer *t, struct traced_thread *thread, pid_
 		t->deadline_ns = now_ns() + PATIENCE_NS;
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
-
 static bool read_target(pid_t tid, uint64_t address, void *to, size_t bytes)
 {
 	struct iovec ours = { to, bytes }, theirs = { (void *)(uintptr_t)address, bytes };
@@ -376,9 +369,6 @@ static bool request(struct tracer *t, struct traced_thread *thread)
 	return true;
 }
 
-/* ---- hits --------------------------------------------------------------------------------------
- */
-
 /* The signals that a process has handlers for: SigCgt of proc(5). */
 static bool catches_traps(pid_t pid)
 {
@@ -445,9 +435,6 @@ static void hit(struct tracer *t, struct traced_thread *thread)
 	}
 	resume(t, thread, SIGTRAP);
 }
-
-/* ---- stops -------------------------------------------------------------------------------------
- */
 
 static void on_signal(struct tracer *t, struct traced_thread *thread, int signal)
 {
@@ -516,9 +503,6 @@ static void on_status(struct tracer *t, pid_t tid, int status)
 	if (thread)
 		drop_thread(t, thread);
 }
-
-/* ---- the process ------------------------------------------------------------------------------
- */
 
 /* The fifo is the target's to write to: only what belongs to the trial is taken. */
 static void seize(struct tracer *t, pid_t pid)

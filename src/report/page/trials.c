@@ -104,8 +104,6 @@ void page_strip(const struct page *page)
 	section_end(page);
 }
 
-/* ---- observers ---- */
-
 static const struct rate *rate_without(const struct investigation *inv)
 {
 	VEC_FOREACH (&inv->observers, o)
@@ -172,8 +170,6 @@ void page_observers(const struct page *page)
 	table_end(page);
 	section_end(page);
 }
-
-/* ---- minimisation ---- */
 
 static void put_cell(const struct page *page, const struct trigger_cell *cell)
 {
@@ -280,8 +276,6 @@ void page_minimal(const struct page *page)
 	section_end(page);
 }
 
-/* ---- breadcrumbs ---- */
-
 bool has_breadcrumbs(const struct page *page)
 {
 	return page->dots->crumbs.count > 0;
@@ -312,8 +306,6 @@ void page_breadcrumbs(const struct page *page)
 	table_end(page);
 	section_end(page);
 }
-
-/* ---- failing trials ---- */
 
 bool has_trials(const struct page *page)
 {

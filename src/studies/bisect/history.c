@@ -30,8 +30,6 @@ void commit_words_deinit(struct commit_words *words)
 	mem_free(words->subject);
 }
 
-/* ---- which checkout, which commits ---- */
-
 static int find_checkout(const char *dir, struct history *h, struct err *err)
 {
 	AUTO(mem_freep) char *common = NULL;
@@ -96,8 +94,6 @@ static int check_order(const struct history *h, const struct history_request *re
 	}
 	return err_set_remedy(err, "the two have no common history");
 }
-
-/* ---- parents ---- */
 
 static int by_hash(const void *a, const void *b)
 {
@@ -235,8 +231,6 @@ int history_open(const struct history_request *request, struct history *ret, str
 	h = (struct history){ 0 };
 	return 0;
 }
-
-/* ---- words ---- */
 
 static char *next_field(char **at)
 {

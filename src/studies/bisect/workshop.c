@@ -60,8 +60,6 @@ static const char *top(const struct workshop *w)
 	return w->request.history->top;
 }
 
-/* ---- jobs ---- */
-
 static bool stop_pending(const struct workshop *w)
 {
 	struct pollfd pollfd = { .fd = w->signals, .events = POLLIN };
@@ -113,8 +111,6 @@ static void read_talk(const struct workshop *w, uint64_t number, struct strbuf *
 	strbuf_add_printable(ret, len > TALK_MAX ? text + len - TALK_MAX : text,
 			     len > TALK_MAX ? TALK_MAX : len);
 }
-
-/* ---- trees ---- */
 
 static int run_git(struct workshop *w, const char *const *args, struct err *err)
 {
@@ -258,8 +254,6 @@ static struct tree *find_tree(struct workshop *w, size_t commit)
 	return found;
 }
 
-/* ---- making a commit ready ---- */
-
 static int build(struct workshop *w, const struct tree *tree, size_t commit,
 		 struct workshop_visit *visit, struct err *err)
 {
@@ -381,8 +375,6 @@ const char *workshop_activity(const struct workshop *w, size_t *ret_commit)
 		*ret_commit = w->active_commit;
 	return w->activity;
 }
-
-/* ---- opening and closing ---- */
 
 static int listen_for_stop(struct workshop *w, struct err *err)
 {

@@ -262,8 +262,6 @@ static const struct runner_ops heap_ops = {
 	.tick = heap_tick,
 };
 
-/* ---- what the observer does to the failure ---- */
-
 static struct rate rate_of(const struct heap *heap, unsigned int arm)
 {
 	uint64_t trials, failed;
@@ -307,8 +305,6 @@ static void compare(struct heap *heap)
 							     .failed_b = report->heap.failed });
 	say_effect(report, &report->sentence);
 }
-
-/* ---- the run ---- */
 
 static int probe(struct heap *heap, struct err *err)
 {

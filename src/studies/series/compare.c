@@ -137,8 +137,6 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	name_arm(&job->env, arm->name);
 }
 
-/* ---- stopping early ---- */
-
 /* The outcomes of each arm in the order in which its runs were planned, up to the first that is
  * still missing. The order in which they ended would favour the quick ones, and crashes are quick.
  */
@@ -347,8 +345,6 @@ static const struct runner_ops compare_ops = {
 	.tick = compare_tick,
 };
 
-/* ---- the answer ---- */
-
 /* Newcombe's interval for the difference of two rates, from their Wilson intervals. */
 static void set_difference(struct arm_summary *arm, const struct rate *first)
 {
@@ -390,8 +386,6 @@ static double final_p(const struct compare *c, const struct compare_result *resu
 		p = c->sequential_p[arm];
 	return p * LOOKS < 1 ? p * LOOKS : 1;
 }
-
-/* ---- how long it takes ---- */
 
 struct times {
 	unsigned int arm;

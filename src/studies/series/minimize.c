@@ -53,8 +53,6 @@ static void minimize_deinit(struct minimize *m)
 	runner_deinit(&m->runner);
 }
 
-/* ---- what a run says ---- */
-
 /* The case has what was seen, this is what it means; so a resumed search means the same by it. */
 static int judge(struct minimize *m, const struct ended_run *run, enum minimiser_outcome *ret,
 		 struct err *err)
@@ -117,8 +115,6 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 		return err_set_errno(err, r, "cannot use a list of the case");
 	return 0;
 }
-
-/* ---- before the target is known ---- */
 
 static void set_full(struct minimize *m)
 {
@@ -206,8 +202,6 @@ static int digest(struct minimize *m, const struct ended_run *run, struct err *e
 {
 	return m->minimiser ? tell(m, run, err) : look_for_target(m, run, err);
 }
-
-/* ---- what the runner asks ---- */
 
 static struct flight *flight_of(struct minimize *m, uint64_t position)
 {
@@ -402,8 +396,6 @@ static const struct runner_ops minimize_ops = {
 	.ended = minimize_ended,
 	.tick = minimize_tick,
 };
-
-/* ---- going on where it was ---- */
 
 static int replay(void *ctx, const struct list_run_row *row, struct err *err)
 {

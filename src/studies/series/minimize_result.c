@@ -20,8 +20,6 @@
 /* Below this, another order is said to fail at another rate. */
 #define ORDER_MATTERS_P 0.05
 
-/* ---- the file with the best list so far ---- */
-
 static char *file_name(const struct minimize *m)
 {
 	return mem_printf("minimal-%lld.%s", (long long)m->runner.series.value,
@@ -56,8 +54,6 @@ int minimize_keep_best(struct minimize *m, struct err *err)
 	return minimize_write_list(
 		m, &(struct framework_list){ .items = result.tests, .count = result.count }, err);
 }
-
-/* ---- the result ---- */
 
 static struct rate rate_of(struct minimiser_count count)
 {

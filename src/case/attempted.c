@@ -16,7 +16,7 @@ int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint6
 		       "INSERT INTO attempt (made_ms, text, commit_id, branch, program, diff,"
 		       " after_trial) VALUES (?,?,?,?,?,?,"
 		       " (SELECT coalesce(max(number), 0) FROM trial))",
-		       "isssss", store_now_ms(), attempt->text, world->commit, world->branch,
+		       "itssst", store_now_ms(), attempt->text, world->commit, world->branch,
 		       world->program, attempt->diff);
 
 	if (r == 0)
@@ -26,7 +26,7 @@ int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint6
 
 int case_add_step(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err)
 {
-	int r = db_run(&cs->db, err, "INSERT INTO step (made_ms, text) VALUES (?,?)", "is",
+	int r = db_run(&cs->db, err, "INSERT INTO step (made_ms, text) VALUES (?,?)", "it",
 		       store_now_ms(), text);
 
 	if (r == 0)

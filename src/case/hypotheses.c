@@ -61,7 +61,7 @@ static int add_change(struct case_store *cs, uint64_t id, const struct hypothesi
 	return db_run(&cs->db, err,
 		      "INSERT INTO hypothesis_change (hypothesis, made_ms, status, because,"
 		      " trial, evidence) VALUES (?,?,?,?,nullif(?,0),nullif(?,0))",
-		      "iissii", (int64_t)id, store_now_ms(), hypothesis_status_word(change->status),
+		      "iistii", (int64_t)id, store_now_ms(), hypothesis_status_word(change->status),
 		      change->because, (int64_t)change->seen.trial, (int64_t)change->seen.evidence);
 }
 

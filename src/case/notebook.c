@@ -16,7 +16,7 @@ static int insert(struct case_store *cs, const char *sql, const char *text, uint
 	int r = db_prepare(&cs->db, sql, &query, err);
 
 	if (r == 0)
-		r = db_bind(&query, err, "is", store_now_ms(), text);
+		r = db_bind(&query, err, "it", store_now_ms(), text);
 	if (r == 0)
 		r = db_step(&query, err);
 	if (r < 0)
@@ -78,7 +78,7 @@ int case_park(struct case_store *cs, const struct parking *parking, struct err *
 	return db_first(&cs->db, &query, err,
 			"INSERT INTO parking (made_ms, because, until, commit_id, program,"
 			" kernel, machine, redhand, variables) VALUES (?,?,?,?,?,?,?,?,?)",
-			"issssssss", store_now_ms(), parking->because, parking->until,
+			"ittssssss", store_now_ms(), parking->because, parking->until,
 			world->commit, world->program, world->kernel, world->machine,
 			world->redhand, world->variables ? world->variables : "");
 }
@@ -94,7 +94,7 @@ int case_resume(struct case_store *cs, const char *gate, struct err *err)
 	if (r < 0)
 		return r;
 	return db_first(&cs->db, &query, err,
-			"UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?", "isi",
+			"UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?", "iti",
 			store_now_ms(), gate, parked);
 }
 

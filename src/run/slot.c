@@ -19,6 +19,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "read/logs.h"
 #include "run/chaos.h"
 #include "run/dropped.h"
@@ -313,6 +314,10 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 
 	build_env(s, job, &env);
 	observe_command(job, &argv);
+	/* A worker's slot gets to know them here. */
+	secret_learn(job->argv.items);
+	if (job->env.count > 0)
+		secret_learn(job->env.items);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawnattr_init(&attributes);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);

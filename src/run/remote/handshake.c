@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 /* A worker's word: what it is about, its number, its proof, a credential with its length before. */
-static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '1' };
+static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '2' };
 #define PROOF_BYTES SHA256_BYTES
 #define CREDENTIAL_MAX 4096u
 

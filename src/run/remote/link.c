@@ -76,6 +76,29 @@ void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], c
 {
 	derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
 	derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
+	derive(key, "veil of redhand", nonces, len, worker ? link->in_veil : link->out_veil);
+	derive(key, "veil of a worker", nonces, len, worker ? link->out_veil : link->in_veil);
+}
+
+/* The bytes of a frame, hidden or shown again: XOR with SHA-256 over the key, the frame's number
+ * and a counter. Each block is of one length, and no number is used twice under a key. */
+static void veil(const uint8_t key[SHA256_BYTES], uint64_t seq, char *bytes, size_t len)
+{
+	uint8_t block[SHA256_BYTES];
+
+	for (uint64_t i = 0; i * SHA256_BYTES < len; i++) {
+		char *at = bytes + i * SHA256_BYTES;
+		size_t left = len - i * SHA256_BYTES;
+		struct sha256 h;
+
+		sha256_init(&h);
+		sha256_add(&h, key, SHA256_BYTES);
+		sha256_add(&h, &seq, sizeof(seq));
+		sha256_add(&h, &i, sizeof(i));
+		sha256_end(&h, block);
+		for (size_t k = 0; k < SHA256_BYTES && k < left; k++)
+			at[k] = (char)(at[k] ^ (char)block[k]);
+	}
 }
 
 int link_receive(struct link *link)
@@ -123,16 +146,14 @@ void link_skip(struct link *link, size_t len)
 }
 
 static void seal(const uint8_t key[SHA256_BYTES], uint64_t seq, const struct header *header,
-		 const void *first, size_t first_len, const void *second, size_t second_len,
-		 uint8_t ret[SHA256_BYTES])
+		 const void *bytes, size_t len, uint8_t ret[SHA256_BYTES])
 {
 	struct hmac h;
 
 	hmac_init(&h, key, SHA256_BYTES);
 	hmac_add(&h, &seq, sizeof(seq));
 	hmac_add(&h, header, offsetof(struct header, mac));
-	hmac_add(&h, first, first_len);
-	hmac_add(&h, second, second_len);
+	hmac_add(&h, bytes, len);
 	hmac_end(&h, ret);
 }
 
@@ -160,10 +181,11 @@ int link_take(struct link *link, struct link_frame *ret)
 		return -EBADMSG;
 	if (len - sizeof(header) < header.len)
 		return 0;
-	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, "", 0, mac);
+	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, mac);
 	if (!same(mac, header.mac, MAC_BYTES))
 		return -EBADMSG;
-	link->in_seq++;
+	veil(link->in_veil, link->in_seq++, link->in.data + link->in_at + sizeof(header),
+	     header.len);
 	*ret = (struct link_frame){ .type = header.type,
 				    .bytes = at + sizeof(header),
 				    .len = header.len };
@@ -186,14 +208,17 @@ void link_send_two(struct link *link, enum frame_type type, const struct strbuf 
 	struct header header = { .len = (uint32_t)(first->len + len), .type = type };
 	uint8_t mac[SHA256_BYTES];
 
+	char *payload;
+
 	if (link->fd < 0)
 		return;
-	seal(link->out_key, link->out_seq++, &header, strbuf_str(first), first->len, bytes, len,
-	     mac);
-	memcpy(header.mac, mac, MAC_BYTES);
 	link_put(link, &header, sizeof(header));
 	link_put(link, strbuf_str(first), first->len);
 	link_put(link, bytes, len);
+	payload = link->out.data + link->out.len - header.len;
+	veil(link->out_veil, link->out_seq, payload, header.len);
+	seal(link->out_key, link->out_seq++, &header, payload, header.len, mac);
+	memcpy(payload - sizeof(header) + offsetof(struct header, mac), mac, MAC_BYTES);
 }
 
 void link_send(struct link *link, enum frame_type type, const struct strbuf *payload)

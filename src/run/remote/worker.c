@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/tmpdir.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
 #include "run/remote/node.h"
@@ -124,6 +125,7 @@ static void take_environment(const struct strv *env)
 		name = mem_strndup(text, (size_t)(equals - text));
 		(void)setenv(name, equals + 1, 1);
 	}
+	secret_learn(environ);
 }
 
 static int settle(struct worker *w, struct err *err)

@@ -139,7 +139,7 @@ static int check_file(const struct case_store *cs, const char *name, struct err 
 		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot look at '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EPERM, "'%s' is a link or no ordinary file", path);
-	return stat_check_ours(&st, path, err);
+	return stat_check_owner(&st, geteuid(), path, err);
 }
 
 static int check_files(const struct case_store *cs, struct err *err)

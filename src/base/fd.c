@@ -120,20 +120,23 @@ int stat_check_owner(const struct stat *st, uid_t owner, const char *path, struc
 	return -EPERM;
 }
 
-int fd_check_owner_of(int fd, int dir, const char *path, struct err *err)
-{
-	struct stat st, above;
-
-	if (fstat(fd, &st) < 0 || fstat(dir, &above) < 0)
-		return err_errno(err, -errno, "cannot look at '%s'", path);
-	return stat_check_owner(&st, above.st_uid, path, err);
-}
-
-int fd_check_ours(int fd, const char *path, struct err *err)
+static int fd_check_owner(int fd, uid_t owner, const char *path, struct err *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, -errno, "cannot look at '%s'", path);
-	return stat_check_owner(&st, geteuid(), path, err);
+	return stat_check_owner(&st, owner, path, err);
+}
+
+int fd_check_owner_of(int fd, int dir, const char *path, struct err *err)
+{
+	struct stat above;
+
+	return fd_check_owner(fd, fstat(dir, &above) < 0 ? (uid_t)-1 : above.st_uid, path, err);
+}
+
+int fd_check_ours(int fd, const char *path, struct err *err)
+{
+	return fd_check_owner(fd, geteuid(), path, err);
 }

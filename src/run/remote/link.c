@@ -76,8 +76,8 @@ void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], c
 {
 	derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
 	derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
-	derive(key, "veil of redhand", nonces, len, worker ? link->in_veil : link->out_veil);
-	derive(key, "veil of a worker", nonces, len, worker ? link->out_veil : link->in_veil);
+	derive(key, "veil-redhand", nonces, len, worker ? link->in_veil : link->out_veil);
+	derive(key, "veil-worker", nonces, len, worker ? link->out_veil : link->in_veil);
 }
 
 /* The bytes of a frame, hidden or shown again: XOR with SHA-256 over the key, the frame's number

@@ -1,4 +1,5 @@
 #include "base/tmpdir.h"
+#include "base/now.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -54,7 +54,6 @@ static int mark(int fd, struct err *err)
 
 static _Noreturn void tidier_main(pid_t maker, const char *path, int lock)
 {
-	const struct timespec pause = { .tv_nsec = 10000000 };
 	struct pollfd end = { .events = POLLIN };
 	sigset_t all;
 
@@ -71,7 +70,7 @@ static _Noreturn void tidier_main(pid_t maker, const char *path, int lock)
 		while (poll(&end, 1, -1) < 0 && errno == EINTR)
 			;
 	for (int i = 0; i < REMOVE_TRIES && tree_remove_at(AT_FDCWD, path, NULL) < 0; i++)
-		(void)nanosleep(&pause, NULL);
+		pause_ms(10);
 	_exit(0);
 }
 

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "case/case_inside.h"
@@ -45,13 +46,6 @@ int case_dir_fd(const struct case_store *cs)
 int case_lock_fd(const struct case_store *cs)
 {
 	return cs->lock_fd;
-}
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_nsec = ms * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
 }
 
 static int lock_take(struct case_store *cs, struct err *err)

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "run/process_family.h"
 #include "run/slot.h"
 
@@ -17,8 +17,6 @@
 
 static void end_all(void)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
-
 	for (int tries = 0; tries < KILL_TRIES; tries++) {
 		pid_t pid;
 
@@ -27,7 +25,7 @@ static void end_all(void)
 		if (pid < 0 && errno == ECHILD)
 			return;
 		(void)family_signal(SIGKILL);
-		(void)nanosleep(&pause, NULL);
+		pause_ms(1);
 	}
 }
 

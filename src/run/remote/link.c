@@ -6,9 +6,9 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 
 #define MAC_BYTES 16u
 
@@ -25,14 +25,6 @@ struct header {
 	uint8_t mac[MAC_BYTES];
 };
 
-uint64_t link_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void set(int fd, int level, int option, int value)
 {
 	/* A socket of another family has no such option, and needs none. */
@@ -41,7 +33,7 @@ static void set(int fd, int level, int option, int value)
 
 void link_init(struct link *link, int fd)
 {
-	*link = (struct link){ .fd = fd, .heard_ns = link_now_ns(), .said_ns = link_now_ns() };
+	*link = (struct link){ .fd = fd, .heard_ns = clock_ns(), .said_ns = clock_ns() };
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -125,7 +117,7 @@ int link_receive(struct link *link)
 			return any ? 1 : -EPIPE;
 		any = true;
 		link->in.len += (size_t)n;
-		link->heard_ns = link_now_ns();
+		link->heard_ns = clock_ns();
 		most -= (size_t)n;
 		/* Mostly there is no more: it is asked for when the socket says so. */
 		if ((size_t)n < room)
@@ -157,16 +149,6 @@ static void seal(const uint8_t key[SHA256_BYTES], uint64_t seq, const struct hea
 	hmac_end(&h, ret);
 }
 
-/* In the same time whatever differs. */
-static bool same(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	unsigned int differs = 0;
-
-	for (size_t i = 0; i < len; i++)
-		differs |= a[i] ^ b[i];
-	return differs == 0;
-}
-
 int link_take(struct link *link, struct link_frame *ret)
 {
 	const char *at;
@@ -182,7 +164,7 @@ int link_take(struct link *link, struct link_frame *ret)
 	if (len - sizeof(header) < header.len)
 		return 0;
 	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, mac);
-	if (!same(mac, header.mac, MAC_BYTES))
+	if (!bytes_same(mac, header.mac, MAC_BYTES))
 		return -EBADMSG;
 	veil(link->in_veil, link->in_seq++, link->in.data + link->in_at + sizeof(header),
 	     header.len);
@@ -244,7 +226,7 @@ int link_flush(struct link *link)
 		if (n < 0)
 			return -errno;
 		link->out_at += (size_t)n;
-		link->said_ns = link_now_ns();
+		link->said_ns = clock_ns();
 	}
 	return 0;
 }

@@ -78,5 +78,3 @@ void link_send_two(struct link *link, enum frame_type type, const struct strbuf 
 size_t link_waiting(const struct link *link);
 /* Hands to the socket what it takes. 0, or negative: it is over. */
 int link_flush(struct link *link);
-
-uint64_t link_now_ns(void);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "run/settings.h"
+#include "run/stored.h"
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
 
@@ -482,9 +483,25 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	return r == 0 ? begin_series(inq, found, earlier) : r;
 }
 
-/* Of a trial that takes long one crash must do, and of a command that has crashed in every run so
- * far. Where they are cheap, two tell whether it always crashes in the same way; if not, as many as
- * it takes. */
+/* One of the crashes says where its bad value came from: the next one is worth more watched. */
+static bool leads_back(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
+		AUTO(reading_closep) struct reading *reading = NULL;
+
+		if (!signature_crashes(&s->signature))
+			continue;
+		reading = readings_open(inq->how.plain.settings->readings, inq->cs, s->trial,
+					s->signature.signal);
+		if (reading_backtrack(reading, THROUGH_OBJECTS)->has_backtrack)
+			return true;
+	}
+	return false;
+}
+
+/* Of a trial that takes long one crash must do, of a command that has crashed in every run so far,
+ * and of one that leads back. Else two tell whether it always crashes in the same way; if not, as
+ * many as it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -496,7 +513,7 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
 	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
 		return r;
-	if (crashes(inq) < inq->known.summary.rate.trials)
+	if (crashes(inq) < inq->known.summary.rate.trials && !leads_back(inq))
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
 		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);

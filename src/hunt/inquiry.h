@@ -174,6 +174,8 @@ double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots
 /* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
  * what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
+/* The crash that a chase began with does not come again: which one does? */
+int rate_again(struct inquiry *inq);
 /* What never failed before has in a comparison: what was seen there is what is known of it. */
 int rate_take(struct inquiry *inq, struct series_id series);
 

@@ -595,6 +595,29 @@ const struct experiment_ops experiment_first_failure = { .name = "first-failure"
 							 .price = first_price,
 							 .run = first_run };
 
+int rate_again(struct inquiry *inq)
+{
+	struct series_found ids = { .id = inq->known.ids_series };
+	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
+	struct choice choice;
+	struct price price;
+	int r;
+
+	inq->asking = questions[QUESTION_FAILS].name;
+	price_of_failures(inq, (double)(FAILURES_SLOW - failed), 1.2, &price);
+	r = choice_make(inq, &experiment_first_failure, &price, &choice);
+	if (r == 0)
+		r = measure(inq, most_trials(inq, TRIALS), FAILURES_SLOW, 0);
+	if (r < 0)
+		return r;
+	count_new(inq, trials, failed);
+	r = choice_end(inq, &choice);
+	if (r == 0)
+		r = adopt_ids(inq, &ids);
+	inq->asking = questions[QUESTION_WHO].name;
+	return r;
+}
+
 /* ---- as it is ---- */
 
 static bool rate_applies(struct inquiry *inq, struct said *why)

@@ -149,6 +149,7 @@ int decide_values(struct inquiry *inq, const char *stage, const char *id,
 double hunt_seconds_left(const struct inquiry *inq); /* of the whole budget; 1e9 without one */
 bool hunt_over(const struct inquiry *inq);
 bool inquiry_over(const struct inquiry *inq); /* of a hunt's budget, or of a chase's */
+bool inquiry_firm(const struct inquiry *inq); /* by what was seen so far (questions.c) */
 
 /* From now on at most this part of the budget, and never more than there is. */
 void hunt_allow(struct inquiry *inq, double share);

@@ -685,9 +685,15 @@ static bool often_applies(struct inquiry *inq, struct said *why)
 	       inq->known.summary.rate.failed < FAILURES && inq->known.summary.rate.trials < TRIALS;
 }
 
+/* At the rate of all that was run: the first trials alone may have been one that failed. */
 static void often_price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, (double)(FAILURES - inq->known.summary.rate.failed), 1, ret);
+	double wanted = (double)(FAILURES - inq->known.summary.rate.failed);
+	double each = (double)inq->spending.ran /
+		      (double)(inq->spending.ran_failed > 0 ? inq->spending.ran_failed : 1);
+
+	price_of_trials(inq, wanted * each, 1, ret);
+	ret->failures = wanted;
 }
 
 /* The failure that was hunted stays the one, whatever else has shown itself meanwhile. */

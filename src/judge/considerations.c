@@ -17,6 +17,9 @@
  * compiler's, rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+/* A reader of vectors that runs over an end is seen nearer than this. */
+#define BESIDE_BYTES 64
+
 static const struct write_seen *store(const struct weighing *w)
 {
 	return w->write->write;
@@ -390,10 +393,18 @@ static bool let_through(const struct weighing *w)
 	return failed || w->facts->list->failed > 0;
 }
 
-/* All that tells the block is where its page is: the pointer may have come from elsewhere. */
+/* A reader that runs over an end is seen at the end, and one with an index keeps the block's own
+ * address in a register. Elsewhere only the page tells the block: the pointer may have come from
+ * somewhere else. */
 static bool stray_pointer(const struct weighing *w)
 {
-	return main_is(w, EVIDENCE_OVER_READ) && w->proof->main->freed_use->stray;
+	const struct freed_use *use = w->proof->main->freed_use;
+	int64_t behind;
+
+	if (!main_is(w, EVIDENCE_OVER_READ) || !use->unpointed || !use->block)
+		return false;
+	behind = use->offset - (int64_t)use->block->size;
+	return behind >= 0 ? behind >= BESIDE_BYTES : -use->offset > BESIDE_BYTES;
 }
 
 static const struct holder_seen *holder(const struct weighing *w)

@@ -90,8 +90,7 @@ struct heap_finding {
 	 * length how many bytes it touched (0: not known); how often it was seen in that process,
 	 * and its number there. */
 	bool fenced;
-	bool stray; /* no register of the instruction pointed to the block, and it is not next to it
-		     */
+	bool unpointed; /* no register that the address was made of pointed to the block */
 	uint64_t accesses;
 	uint32_t number;
 	bool python; /* the block is CPython's: an object, as a rule */

@@ -11,8 +11,7 @@
 
 #define ACCESSES_MAX 4096 /* in one process */
 
-#define STRAY_LEAST 64 /* bytes from the block; a vector is no wider */
-#define WORD 8u	       /* the end of a block and what malloc leaves free behind it share one */
+#define WORD 8u /* the end of a block and what malloc leaves free behind it share one */
 
 /* Does it begin inside the block and end inside the last word that belongs to the block where
  * malloc puts it? Code that reads whole words and takes only what is its own does so on purpose.
@@ -33,20 +32,6 @@ static bool points_to(int reg, const struct registers *registers, const struct h
 {
 	return reg != NO_REGISTER && registers->known & 1u << reg &&
 	       registers->value[reg] - f->address <= f->size;
-}
-
-/* Whoever runs over an end is seen at the end, and an index keeps the block's own address in a
- * register. Elsewhere it is a page's place alone that tells the block. */
-static bool strays(const struct access *what, const struct registers *registers,
-		   const struct heap_finding *f)
-{
-	int64_t behind = f->offset - (int64_t)f->size;
-
-	if (f->kind != HEAP_OVER_READ ||
-	    (behind >= 0 ? behind < STRAY_LEAST : -f->offset <= STRAY_LEAST))
-		return false;
-	return !points_to(what->memory.base, registers, f) &&
-	       !points_to(what->memory.index, registers, f);
 }
 
 /* Which instruction it was, and how many bytes it touched. False: it had a right to them. */
@@ -77,7 +62,8 @@ static bool tell_instruction(const struct log_fence_access *access, struct heap_
 	if (!arch_access_at(&trap, rip, &what))
 		return true;
 	ret->length = what.width;
-	ret->stray = strays(&what, &registers, ret);
+	ret->unpointed = !points_to(what.memory.base, &registers, ret) &&
+			 !points_to(what.memory.index, &registers, ret);
 	return !within_last_word(&what, &registers, ret);
 }
 

@@ -14,12 +14,14 @@ struct sentinel_request {
 	size_t env_count;
 	const char *redhand; /* its version */
 	bool replace;	     /* a sentinel that is there already */
+	const char *run_sh;  /* what any CI can call */
+	void (*readme)(const struct sentinel *sentinel, struct strbuf *ret); /* for people */
 };
 
 struct sentinel_made {
 	struct sentinel sentinel; /* as written */
-	struct strv copied;	  /* what has been copied, a sentence each */
-	struct said_list notes;	  /* what the user should know, likewise */
+	struct said_list copied;  /* what has been copied */
+	struct said_list notes;	  /* what the user should know */
 };
 
 /* -EEXIST when `dir` is not empty and not a sentinel that may be replaced. */

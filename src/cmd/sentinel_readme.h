@@ -3,7 +3,7 @@
 #include "studies/sentinel/sentinel.h"
 
 /* README.md of a sentinel, for people who have never heard of redhand. */
-void readme_write(const struct sentinel *sentinel, struct strbuf *ret);
+void sentinel_readme(const struct sentinel *sentinel, struct strbuf *ret);
 
 /* run.sh: what any CI can call. */
-extern const char readme_run_sh[];
+extern const char sentinel_run_sh[];

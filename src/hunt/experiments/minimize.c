@@ -47,7 +47,7 @@ static void price(const struct inquiry *inq, struct price *ret)
 }
 
 /* What was run before, when the shorter list does not hold. */
-struct before {
+struct longer {
 	struct rate rate, target_rate;
 	struct series_id ids_series;
 	unsigned int ids_arm;
@@ -126,7 +126,7 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 }
 
 /* Back to the whole list. */
-static int give_back(struct inquiry *inq, const struct before *before, struct series_id series)
+static int give_back(struct inquiry *inq, const struct longer *before, struct series_id series)
 {
 	inq->how.program = inq->request->program;
 	inq->how.env = inq->request->slot_env;
@@ -213,7 +213,7 @@ static int run(struct inquiry *inq)
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,
 					     .progress_ctx = request->show.ctx };
-	struct before before = { inq->known.rate, inq->known.target_rate, inq->known.ids_series,
+	struct longer before = { inq->known.rate, inq->known.target_rate, inq->known.ids_series,
 				 inq->known.ids_arm };
 	struct series_found found;
 	struct err why = { 0 };

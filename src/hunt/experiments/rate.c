@@ -499,9 +499,14 @@ static bool leads_back(const struct inquiry *inq)
 	return false;
 }
 
-/* Of a trial that takes long one crash must do, of a command that has crashed in every run so far,
- * and of one that leads back. Else two tell whether it always crashes in the same way; if not, as
- * many as it takes. */
+/* Of a trial that takes long one crash must do, and of one that leads back. */
+static bool one_does(const struct inquiry *inq)
+{
+	return crashes(inq) == 0 || is_long(inq) || leads_back(inq);
+}
+
+/* Of a command that has crashed in every run so far one crash must do, too. Else two tell whether
+ * it always crashes in the same way; if not, as many as it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -511,9 +516,9 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 
 	if (r == 0 && may_go_on(inq) && crashes(inq) == 0 && is_long(inq))
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
-	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
+	if (r < 0 || !may_go_on(inq) || one_does(inq))
 		return r;
-	if (crashes(inq) < inq->known.summary.rate.trials && !leads_back(inq))
+	if (crashes(inq) < inq->known.summary.rate.trials)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
 	if (r == 0 && may_go_on(inq) && inq->known.summary.families.list.count > 1)
 		r = measure(inq, most_trials(inq, TRIALS), FAILURES, 0);
@@ -595,6 +600,20 @@ const struct experiment_ops experiment_first_failure = { .name = "first-failure"
 							 .price = first_price,
 							 .run = first_run };
 
+/* One more failure tells whether the first is the rule, and a watch changes how it dies; if it is
+ * not, some more are counted. */
+static int measure_again(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *first = mem_strdup(inq->known.target->signature.id);
+	uint64_t most = most_trials(inq, TRIALS);
+	int r = measure(inq, most, FAILURES_FIRST, MEASURE_ANY);
+
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		if (strcmp(s->signature.id, first) == 0 && s->rate.failed >= FAILURES_FIRST)
+			return r;
+	return r == 0 && may_go_on(inq) ? measure(inq, most, FAILURES_SLOW, MEASURE_ANY) : r;
+}
+
 int rate_again(struct inquiry *inq)
 {
 	struct series_found ids = { .id = inq->known.ids_series };
@@ -604,10 +623,10 @@ int rate_again(struct inquiry *inq)
 	int r;
 
 	inq->asking = questions[QUESTION_FAILS].name;
-	price_of_failures(inq, (double)(FAILURES_SLOW - failed), 1.2, &price);
+	price_of_failures(inq, 1, 1.2, &price);
 	r = choice_make(inq, &experiment_first_failure, &price, &choice);
 	if (r == 0)
-		r = measure(inq, most_trials(inq, TRIALS), FAILURES_SLOW, 0);
+		r = measure_again(inq);
 	if (r < 0)
 		return r;
 	count_new(inq, trials, failed);

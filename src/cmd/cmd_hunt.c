@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/hunt_board.h"
+#include "cmd/sentinel_readme.h"
 #include "cmd/trial_options.h"
 #include "hunt/hunt.h"
 #include "report/report_investigation.h"
@@ -285,7 +286,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 	const struct hunt_options *options = inv->options;
 	struct hunt_request request = { .signature = options->signature,
 					.sentinel_dir = options->sentinel,
-					.version = REDHAND_VERSION,
+					.sentinel_words = &sentinel_words,
 					.fresh = options->trial.fresh };
 	int r = set_up(inv, h, err);
 

@@ -606,7 +606,7 @@ static int measure_again(struct inquiry *inq)
 {
 	AUTO(mem_freep) char *first = mem_strdup(inq->known.target->signature.id);
 	uint64_t most = most_trials(inq, TRIALS);
-	int r = measure(inq, most, FAILURES_FIRST, MEASURE_ANY);
+	int r = measure(inq, most, FAILURES_FIRST, MEASURE_ANY | MEASURE_SPARING);
 
 	VEC_FOREACH (&inq->known.summary.signatures.list, s)
 		if (strcmp(s->signature.id, first) == 0 && s->rate.failed >= FAILURES_FIRST)

@@ -126,16 +126,10 @@ int questions_ask(struct inquiry *inq);
 /* reported.c: what sanitizers said in the failing trials that there are becomes evidence. */
 int reported_look(struct inquiry *inq);
 
-/* choices.c: a choice is stored when it is made, and what it brought when it has ended. */
-struct choice {
-	uint64_t id;
-	uint64_t ran, failed; /* before it */
-	double since_s;
-	size_t evidence;
-};
-int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
-		struct choice *ret);
-int choice_end(struct inquiry *inq, const struct choice *choice);
+/* choices.c: runs it as a choice of this experiment, which is stored when it is made, and what it
+ * brought when it has ended. `price` NULL: the experiment's own. */
+int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+	       int (*run)(struct inquiry *inq));
 
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);

@@ -16,6 +16,8 @@
 #include "run/settings.h"
 #include "search/stats/rate.h"
 
+extern const struct experiment_ops experiment_guards_first;
+
 #define TRIALS 1500u
 #define WANTED 3u
 #define HOPS 3u
@@ -108,7 +110,7 @@ static int look_further(struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	if (verdict.class != VERDICT_NOT_CAUGHT || hunt_over(inq))
 		return 0;
-	r = hit_look_for_damage(inq);
+	r = choice_run(inq, &experiment_guards_first, NULL, hit_look_for_damage);
 	return r < 0 || inq->known.damaged || inq->known.fenced || hunt_over(inq)
 		       ? r
 		       : fences_look(inq);

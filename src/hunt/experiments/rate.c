@@ -606,31 +606,28 @@ static int measure_again(struct inquiry *inq)
 {
 	AUTO(mem_freep) char *first = mem_strdup(inq->known.target->signature.id);
 	uint64_t most = most_trials(inq, TRIALS);
+	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
 	int r = measure(inq, most, FAILURES_FIRST, MEASURE_ANY | MEASURE_SPARING);
+	bool again = false;
 
 	VEC_FOREACH (&inq->known.summary.signatures.list, s)
-		if (strcmp(s->signature.id, first) == 0 && s->rate.failed >= FAILURES_FIRST)
-			return r;
-	return r == 0 && may_go_on(inq) ? measure(inq, most, FAILURES_SLOW, MEASURE_ANY) : r;
+		again |= strcmp(s->signature.id, first) == 0 && s->rate.failed >= FAILURES_FIRST;
+	if (r == 0 && !again && may_go_on(inq))
+		r = measure(inq, most, FAILURES_SLOW, MEASURE_ANY);
+	if (r == 0)
+		count_new(inq, trials, failed);
+	return r;
 }
 
 int rate_again(struct inquiry *inq)
 {
 	struct series_found ids = { .id = inq->known.ids_series };
-	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
-	struct choice choice;
 	struct price price;
 	int r;
 
 	inq->asking = questions[QUESTION_FAILS].name;
 	price_of_failures(inq, 1, 1.2, &price);
-	r = choice_make(inq, &experiment_first_failure, &price, &choice);
-	if (r == 0)
-		r = measure_again(inq);
-	if (r < 0)
-		return r;
-	count_new(inq, trials, failed);
-	r = choice_end(inq, &choice);
+	r = choice_run(inq, &experiment_first_failure, &price, measure_again);
 	if (r == 0)
 		r = adopt_ids(inq, &ids);
 	inq->asking = questions[QUESTION_WHO].name;

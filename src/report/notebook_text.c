@@ -13,14 +13,6 @@
 
 #define FILES_SHOWN 6
 
-static void print_printable(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
-
 static void add_trials(const struct attempt_trials *t, struct strbuf *sb)
 {
 	strbuf_addf(sb, "%s: %" PRIu64 " of %" PRIu64 " failed", t->command, t->rate.failed,
@@ -107,7 +99,7 @@ void print_attempts(const struct notebook *notebook, FILE *out)
 		AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
 
 		put(out, "  %3" PRIu64 "  %s  ", a->id, when_text(a->made_ms, when));
-		print_printable(a->text, out);
+		text_print(a->text, out);
 		attempt_change(a, &change);
 		attempt_outcome(a, &outcome);
 		put(out, "\n       %s%s%s\n", strbuf_str(&change), change.len > 0 ? "; " : "",
@@ -122,7 +114,7 @@ void print_steps(const struct notebook *notebook, FILE *out)
 	put(out, "\nNext steps, yours:\n");
 	VEC_FOREACH (&notebook->steps, step) {
 		put(out, "  %3" PRIu64 "  [%c] ", step->id, step->done_ms != 0 ? 'x' : ' ');
-		print_printable(step->text, out);
+		text_print(step->text, out);
 		put(out, "\n");
 	}
 }
@@ -143,6 +135,6 @@ void report_relation_text(const struct relation *relation, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	relation_words(&relation->common, &sb);
-	print_printable(relation->dir, out);
+	text_print(relation->dir, out);
 	put(out, ": %s\n", strbuf_str(&sb));
 }

@@ -10,19 +10,11 @@
 #include "report/text.h"
 #include "report/wording.h"
 
-static void print_text(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
-
 static void print_list(const char *head, const struct strv *list, FILE *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		put(out, "%s", head);
-		print_text(list->items[i], out);
+		text_print(list->items[i], out);
 		put(out, "\n");
 	}
 }
@@ -42,7 +34,7 @@ static void print_certificate(const struct certificate *c, FILE *out)
 	put(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
 	    expectation_names[c->expect], sentence);
 	put(out, "\nRecorded: %s  ", c->signature);
-	print_text(c->summary, out);
+	text_print(c->summary, out);
 	put(out, "\n");
 	if (c->shown_trial != 0)
 		put(out, "Seen again in trial %" PRIu64 "\n", c->shown_trial);
@@ -50,7 +42,7 @@ static void print_certificate(const struct certificate *c, FILE *out)
 		put(out, "%s: %s  %" PRIu64 "  ",
 		    other->known ? "Known, a separate issue" : "Another failure", other->id,
 		    other->count);
-		print_text(other->summary, out);
+		text_print(other->summary, out);
 		put(out, "  (trial %" PRIu64 ")\n", other->trial);
 	}
 	print_notes(&c->notes, out);
@@ -145,7 +137,7 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 	AUTO(strv_deinit) struct strv copied = { 0 };
 
 	put(out, "%s: a sentinel for %s  ", r->dir, r->signature);
-	print_text(r->summary, out);
+	text_print(r->summary, out);
 	put(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
 	text_rate(&r->rate, out);
 	put(out, "\nRuns: ");

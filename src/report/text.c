@@ -22,6 +22,14 @@ void put(FILE *out, const char *fmt, ...)
 	va_end(args);
 }
 
+void text_print(const char *text, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	(void)fputs(strbuf_str(&sb), out);
+}
+
 void text_program(char *const *program, FILE *out)
 {
 	for (size_t i = 0; program[i]; i++) {

@@ -11,6 +11,9 @@
 /* fprintf(), whose errors the caller finds when it closes the stream. */
 void put(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Somebody's words, made printable. */
+void text_print(const char *text, FILE *out);
+
 /* A command as a shell would take it, made printable. No newline. */
 void text_program(char *const *program, FILE *out);
 

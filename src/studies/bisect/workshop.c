@@ -175,7 +175,7 @@ static int remove_strays(const char *dir, const char *name, struct err *err)
 	return r;
 }
 
-int workshop_clear(const struct history *history, const char *dir, struct err *err)
+int workshop_clear(const struct commit_history *history, const char *dir, struct err *err)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
 	AUTO(mem_freep) char *path = realpath(dir, NULL);

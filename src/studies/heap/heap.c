@@ -12,7 +12,7 @@
 #include "search/stats/rate.h"
 #include "studies/heap/chance.h"
 #include "studies/heap/dangling.h"
-#include "studies/heap/findings.h"
+#include "studies/heap/heap_findings.h"
 #include "studies/series/compare.h"
 #include "studies/series/schedule.h"
 #include "wire/checksum.h"

@@ -12,8 +12,8 @@
 #include "search/stats/safe_test.h"
 #include "search/stats/shift.h"
 #include "search/stats/strata.h"
-#include "studies/series/findings.h"
 #include "studies/series/schedule.h"
+#include "studies/series/series_findings.h"
 #include "studies/series/shared_files.h"
 
 /* With --stop-early the sequential test and, at the end, Fisher's may both

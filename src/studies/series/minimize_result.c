@@ -13,9 +13,9 @@
 #include "model/secret.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
-#include "studies/series/findings.h"
 #include "studies/series/listtext.h"
 #include "studies/series/minimize_inside.h"
+#include "studies/series/series_findings.h"
 
 /* Below this, another order is said to fail at another rate. */
 #define ORDER_MATTERS_P 0.05

@@ -43,6 +43,8 @@ struct access_step {
 	bool own; /* the target steps itself, too */
 	bool written;
 	uint64_t rip;
+	const struct fence_slot *told; /* whose block, and how */
+	uint32_t told_flags;
 	uint64_t pages[STEP_PAGES];
 	uint64_t retried; /* the address of the last fault on a page that was open, and how often */
 	uint32_t retries;
@@ -405,9 +407,13 @@ static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 	if (address >= fence_low(slot) && !access_closed_sigsafe(slot, address))
 		return tries_again(step, address);
 	seen.flags = greg(context, REG_ERR) & ERROR_WRITE ? LOG_FENCE_WRITE : 0;
-	/* A hook that looks at what the target hands on: the system call behind it is told. */
-	if (!ours && (!step->count || step->rip != rip))
+	/* A hook that looks at what the target hands on: the system call behind it is told. An
+	 * instruction may read one block and write another. */
+	if (!ours && (!step->count || step->rip != rip || step->told != seen.slot ||
+		      step->told_flags != seen.flags))
 		access_tell_sigsafe(&seen, context);
+	step->told = seen.slot;
+	step->told_flags = seen.flags;
 	if (step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context))
 		return true;
 	/* Another thread is at the pages, and waits for a core on a busy machine: the target must

@@ -216,14 +216,14 @@ static uint8_t slack_byte(uint64_t guard, uint64_t at)
 	return (uint8_t)(canary_guard_at(guard, at) >> (at % 8 * 8));
 }
 
-static uint64_t guard_of(const struct fence_slot *slot)
+uint64_t fence_guard(const struct fence_slot *slot)
 {
 	return canary_word(canary.seed, slot->start, CANARY_GUARD);
 }
 
 static void slack_fill(const struct fence_slot *slot)
 {
-	uint64_t guard = guard_of(slot), at;
+	uint64_t guard = fence_guard(slot), at;
 	struct slack slacks[2];
 	unsigned i;
 
@@ -247,7 +247,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 				   .size = slot->size,
 				   .relation = LOG_INSIDE };
 	struct log_block hit = { .via = LOG_VIA_DAMAGE, .where = first, .value = first };
-	uint64_t guard = guard_of(slot), last = slack->high;
+	uint64_t guard = fence_guard(slot), last = slack->high;
 	struct log_writer writer;
 	uint32_t i;
 
@@ -274,7 +274,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 
 static void slack_look(const struct fence_slot *slot, enum log_check check, uint32_t context)
 {
-	uint64_t guard = guard_of(slot), at;
+	uint64_t guard = fence_guard(slot), at;
 	struct slack slacks[2];
 	unsigned i;
 

@@ -58,6 +58,9 @@ static inline uint64_t fence_key(const struct fence_slot *slot)
 /* Half as many contexts as before have fences. _sigsafe */
 void fence_narrow(void);
 
+/* What the bytes beside its block are made of (canary_guard_at()). */
+uint64_t fence_guard(const struct fence_slot *slot);
+
 /* ---- slots.c ---- */
 
 /* When fence.base and bytes are known. */

@@ -83,7 +83,7 @@ static bool nearer(const struct heap_finding *a, const struct heap_finding *b)
 	return a->fenced && a->live && b->live && a->offset >= 0 && b->offset >= 0 && x < y;
 }
 
-/* The example is this one from now on. */
+/* The example is this one from now on, and its trial the first. */
 static void take_example(struct heap_finding *known, struct heap_finding *finding)
 {
 	finding->count = known->count;
@@ -91,6 +91,12 @@ static void take_example(struct heap_finding *known, struct heap_finding *findin
 	finding->last_trial = known->last_trial;
 	VEC_DEINIT(&finding->seen);
 	finding->seen = known->seen;
+	if (known->seen.items[known->seen.count - 1].trial == finding->trial) {
+		struct heap_sighting first = known->seen.items[0];
+
+		finding->seen.items[0] = known->seen.items[known->seen.count - 1];
+		finding->seen.items[known->seen.count - 1] = first;
+	}
 	memset(&known->seen, 0, sizeof(known->seen));
 	heap_finding_deinit(known);
 	*known = *finding;

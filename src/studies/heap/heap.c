@@ -369,7 +369,7 @@ static int run_fenced(struct heap *heap, struct err *err)
 	    (heap->report->findings.count == 0
 		     ? heap->request->fencing == HEAP_FENCE_AFTERWARDS
 		     : begins_late(heap)))
-		r = run_placed(heap, PLAN_FENCE_EXACT, err);
+		r = run_placed(heap, PLAN_FENCE_EXACT | PLAN_FENCE_FILLED, err);
 	return r;
 }
 

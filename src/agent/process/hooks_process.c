@@ -553,9 +553,9 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 	data = va_arg(list, void *);
 	va_end(list);
 	if (request == PTRACE_TRACEME)
-		FEATURES_TELL(traced, 0);
+		FEATURES_TELL(process.traced, 0);
 	else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
-		FEATURES_TELL(traced, pid);
+		FEATURES_TELL(process.traced, pid);
 	errno = saved;
 	return real.ptrace((int)request, pid, address, data);
 }

@@ -41,7 +41,7 @@ static inline int followed(FILE *stream)
 
 static __attribute__((noinline)) void line_begin(int fd, const void *bytes, size_t count)
 {
-	FEATURES_TELL(line_begin, fd, bytes, count);
+	FEATURES_TELL(line.begin, fd, bytes, count);
 }
 
 static void bytes_begin(int fd, const void *bytes, size_t count)
@@ -53,7 +53,7 @@ static void bytes_begin(int fd, const void *bytes, size_t count)
 static void bytes_end(int fd, const void *bytes, size_t count)
 {
 	if (unlikely(fd >= 0) && count)
-		FEATURES_TELL(line_end, fd, count, ((const char *)bytes)[count - 1] == '\n');
+		FEATURES_TELL(line.end, fd, count, ((const char *)bytes)[count - 1] == '\n');
 }
 
 EXPORT int puts(const char *text)
@@ -65,7 +65,7 @@ EXPORT int puts(const char *text)
 		line_begin(fd, text, count);
 	r = real.puts(text);
 	if (unlikely(fd >= 0) && r >= 0)
-		FEATURES_TELL(line_end, fd, count + 1, true);
+		FEATURES_TELL(line.end, fd, count + 1, true);
 	return r;
 }
 
@@ -161,7 +161,7 @@ static int format_end(int fd, const char *format, int r)
 	if (likely(fd < 0) || r <= 0)
 		return r;
 	count = strlen(format);
-	FEATURES_TELL(line_end, fd, (size_t)r, count && format[count - 1] == '\n');
+	FEATURES_TELL(line.end, fd, (size_t)r, count && format[count - 1] == '\n');
 	return r;
 }
 
@@ -253,7 +253,7 @@ static inline int followed_fd(int fd)
 
 static void write_begin(int fd, const void *bytes, size_t count)
 {
-	FEATURES_TELL(line_write, fd, bytes, count);
+	FEATURES_TELL(line.write, fd, bytes, count);
 }
 
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
@@ -279,6 +279,6 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	r = real.writev(fd, parts, count);
 	/* Where it ended is not looked for: the next line begins a checkpoint in any case. */
 	if (unlikely(line >= 0) && r > 0)
-		FEATURES_TELL(line_end, line, (size_t)r, true);
+		FEATURES_TELL(line.end, line, (size_t)r, true);
 	return r;
 }

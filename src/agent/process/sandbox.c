@@ -180,7 +180,7 @@ static bool filter_kills(uint64_t program)
  * is written down. */
 static void step_back(void)
 {
-	FEATURES_TELL(leave);
+	FEATURES_TELL(end.leave);
 	signals_give_back();
 }
 

@@ -140,6 +140,7 @@ const struct feature features[] = {
 		.fork.forked = fence_after_fork,
 		.end.exiting = fence_exiting_sigsafe,
 		.end.crashed = fence_crashed_sigsafe,
+		.end.leave = fence_left_sigsafe,
 		.process.signal = fence_signal_sigsafe,
 		.process.call_taken = fence_call_sigsafe,
 	},

@@ -272,6 +272,8 @@ static bool closes(uint64_t page)
 {
 	const struct fence_slot *slot = slot_at_sigsafe(page);
 
+	if (fence.left)
+		return false;
 	if (page == fence.base)
 		return true;
 	return slot && access_closed_sigsafe(slot, page) && slot->state != FENCE_FREE &&
@@ -426,6 +428,12 @@ bool fence_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	if (!(agent.faults & AGENT_FAULTS_FENCES))
 		return false;
+	if (signo == SIGSEGV && fence.left) { /* who was about to close it meanwhile did so */
+		struct shutter_range page = { (uint64_t)info->si_addr & ~(FENCE_PAGE - 1ull),
+					      FENCE_PAGE };
+
+		return fence_holds(info->si_addr) && shutter_open(&page, 1);
+	}
 	if (signo == SIGSEGV)
 		return fault_signal(info, context);
 	return signo == SIGTRAP && step_signal(info, context);

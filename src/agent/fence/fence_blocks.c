@@ -36,6 +36,7 @@
 #define FAULT_NS 2000u		  /* of a page that is touched for the first time, or given back */
 #define TIME_FREE_NS 100000000ull /* of CPU, before anybody asks */
 #define TELLS_MOST 64u		  /* damaged slacks */
+#define FREED_OPENED 4096u	  /* freed blocks that get their bytes back when fences leave */
 
 struct fence_state fence;
 
@@ -339,8 +340,8 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 	align = alignment(align, size);
 	/* A block takes a page at least: where the target's memory is limited, no more (budget.h).
 	 */
-	if (unlikely(canary.tight) || size > SIZE_MOST - align || align > FENCE_PAGE ||
-	    !guard_enter(&guard)) {
+	if (unlikely(canary.tight || fence.left) || size > SIZE_MOST - align ||
+	    align > FENCE_PAGE || !guard_enter(&guard)) {
 		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -396,7 +397,7 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	struct guard guard;
 	uint64_t began;
 
-	if (!guard_enter(&guard)) {
+	if (fence.left || !guard_enter(&guard)) {
 		fence_leave_sigsafe(ptr);
 		return;
 	}
@@ -476,7 +477,7 @@ static void end_write(enum log_check check)
 	uint32_t i, count;
 	uint64_t all = 0;
 
-	if (!fence.bytes || !agent_switch.ids)
+	if (!fence.bytes || fence.left || !agent_switch.ids)
 		return;
 	record.most = slots_peak();
 	count = context_rows_sigsafe();
@@ -508,6 +509,21 @@ void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts
 	(void)starts;
 	(void)count;
 	end_write(LOG_CHECK_CRASH);
+}
+
+void fence_left_sigsafe(void)
+{
+	uint32_t i, count = slots_count_sigsafe();
+
+	if (!fence.bytes || fence.left)
+		return;
+	end_write(LOG_CHECK_EXIT);
+	fence.left = true;
+	shutter_leave();
+	/* Who reads a freed block is to find what he would have found; the last ones suffice. */
+	for (i = count > FREED_OPENED ? count - FREED_OPENED : 0; i < count; i++)
+		keep_restore_sigsafe(slot_number_sigsafe(i), fence_low(slot_number_sigsafe(i)));
+	told_stop_sigsafe();
 }
 
 bool fence_holds_ptr(const void *ptr)

@@ -98,6 +98,8 @@ int shutter_map(uint64_t bytes);
 bool shutter_cut(const struct shutter_range *data, uint32_t count);
 bool shutter_open(const struct shutter_range *ranges, uint32_t count);
 bool shutter_close(uint64_t at, uint64_t bytes);
+/* Opens all of it, for good. */
+void shutter_leave(void);
 /* Mappings that one block takes. */
 uint32_t shutter_mappings(void);
 

@@ -134,7 +134,6 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 {
 	struct log_thread *row = &log_map.threads[self->lane];
 	struct log_thread_event event = { .lane = self->lane, .generation = self->generation };
-	struct log_writer writer;
 
 	bool other_stack = self->stack_high != stack_high;
 
@@ -151,8 +150,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	__atomic_fetch_add(&log_map.header->threads_seen, 1, __ATOMIC_RELAXED);
 	event.stack_high = stack_high;
 	memcpy(event.name, row->name, sizeof(event.name));
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_THREAD_START, &event, sizeof(event), NULL, 0);
+	log_event_sigsafe(LOG_THREAD_START, &event, sizeof(event));
 }
 
 /* The end of a thread is the destructor of a thread-specific value. Other destructors may still
@@ -195,7 +193,8 @@ bool thread_init_main(uint64_t stack_high)
 	thread_nobody.region[0] = thread_nobody.region[1] = THREAD_NO_REGION;
 	thread_nobody.site_next = thread_nobody.site_last = thread_nobody.sites;
 	for (i = 0; i < features_count; i++)
-		if (features[i].start.main_thread && !features[i].start.main_thread((const void *)stack_high))
+		if (features[i].start.main_thread &&
+		    !features[i].start.main_thread((const void *)stack_high))
 			return false;
 	lane_open(self, stack_high);
 	thread_become(self);

@@ -212,7 +212,6 @@ void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *contex
 void access_counts_sigsafe(struct log_fence_end *ret)
 {
 	struct log_fence_counts record = { .first = 1 };
-	struct log_writer writer;
 	uint32_t i;
 
 	ret->accesses = state.numbers;
@@ -228,9 +227,7 @@ void access_counts_sigsafe(struct log_fence_end *ret)
 			    state.sites[i].number - record.first < LOG_FENCE_COUNTS)
 				record.counts[state.sites[i].number - record.first] =
 					state.sites[i].count;
-		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-		(void)log_append_sigsafe(&writer, LOG_FENCE_COUNT, &record, sizeof(record), NULL,
-					 0);
+		log_event_sigsafe(LOG_FENCE_COUNT, &record, sizeof(record));
 	}
 }
 

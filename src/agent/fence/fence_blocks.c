@@ -87,10 +87,8 @@ static void settings_record(int trouble)
 				    .level = fence.level,
 				    .bytes = fence.bytes,
 				    .at_once = trouble ? 0 : slots_most() };
-	struct log_writer writer;
 
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_FENCE, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_FENCE, &record, sizeof(record));
 }
 
 /* The kernel would refuse to use closed pages, with an error that the program never had. */
@@ -124,6 +122,8 @@ void fence_init(void)
 		sample.always = fence_has_turn;
 		signals_pages_sigsafe(); /* a fault must reach us, whatever the target blocks */
 		calls_follow();
+		/* libc's own has what it needs before the target has used up its mappings. */
+		real.free(real.malloc(1));
 	}
 	canary.asks |= fence.bytes != 0;
 	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
@@ -473,7 +473,6 @@ static void end_write(enum log_check check)
 	struct log_fence_end record = { .fenced = fence.fenced,
 					.passed = fence.passed,
 					.level = fence.level };
-	struct log_writer writer;
 	uint32_t i, count;
 	uint64_t all = 0;
 
@@ -494,8 +493,7 @@ static void end_write(enum log_check check)
 			slack_look(slot, check, 0);
 	}
 	access_counts_sigsafe(&record);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_FENCE_END, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_FENCE_END, &record, sizeof(record));
 }
 
 void fence_exiting_sigsafe(void)

@@ -91,7 +91,7 @@ EXPORT int fputs_unlocked(const char *text, FILE *stream)
 	return fputs_noted(real.fputs_unlocked, text, stream);
 }
 
-static int putc_noted(int c, FILE *stream)
+EXPORT int fputc(int c, FILE *stream)
 {
 	int fd = followed(stream), r;
 	char byte = (char)c;
@@ -103,24 +103,12 @@ static int putc_noted(int c, FILE *stream)
 	return r;
 }
 
-EXPORT int fputc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
-
-EXPORT int putc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
-
-EXPORT int _IO_putc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
+EXPORT __attribute__((alias("fputc"))) int putc(int c, FILE *stream);
+EXPORT __attribute__((alias("fputc"), nonnull)) int _IO_putc(int c, FILE *stream);
 
 EXPORT int putchar(int c)
 {
-	return putc_noted(c, stdout);
+	return fputc(c, stdout);
 }
 
 static size_t fwrite_noted(size_t (*behind)(const void *, size_t, size_t, FILE *),
@@ -191,28 +179,6 @@ EXPORT int vprintf(const char *format, va_list list)
 	return vfprintf_noted(stdout, format, list);
 }
 
-EXPORT int fprintf(FILE *stream, const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_noted(stream, format, list);
-	va_end(list);
-	return r;
-}
-
-EXPORT int printf(const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_noted(stdout, format, list);
-	va_end(list);
-	return r;
-}
-
 EXPORT int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list list)
 {
 	return vfprintf_chk_noted(stream, flag, format, list);
@@ -223,27 +189,24 @@ EXPORT int __vprintf_chk(int flag, const char *format, va_list list)
 	return vfprintf_chk_noted(stdout, flag, format, list);
 }
 
-EXPORT int __fprintf_chk(FILE *stream, int flag, const char *format, ...)
-{
-	va_list list;
-	int r;
+#define PRINT_HOOK(name, arguments, call) \
+	EXPORT int name arguments         \
+	{                                 \
+		va_list list;             \
+		int r;                    \
+                                          \
+		va_start(list, format);   \
+		r = call;                 \
+		va_end(list);             \
+		return r;                 \
+	}
 
-	va_start(list, format);
-	r = vfprintf_chk_noted(stream, flag, format, list);
-	va_end(list);
-	return r;
-}
-
-EXPORT int __printf_chk(int flag, const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_chk_noted(stdout, flag, format, list);
-	va_end(list);
-	return r;
-}
+PRINT_HOOK(fprintf, (FILE * stream, const char *format, ...), vfprintf_noted(stream, format, list))
+PRINT_HOOK(printf, (const char *format, ...), vfprintf_noted(stdout, format, list))
+PRINT_HOOK(__fprintf_chk, (FILE * stream, int flag, const char *format, ...),
+	   vfprintf_chk_noted(stream, flag, format, list))
+PRINT_HOOK(__printf_chk, (int flag, const char *format, ...),
+	   vfprintf_chk_noted(stdout, flag, format, list))
 
 static inline int followed_fd(int fd)
 {

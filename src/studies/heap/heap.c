@@ -366,9 +366,8 @@ static int run_fenced(struct heap *heap, struct err *err)
 	    heap->request->fencing == HEAP_FENCE_AFTERWARDS && !heap->runner.interrupted)
 		r = run_placed(heap, PLAN_FENCE_FRONT, err);
 	if (r == 0 && !placed && !heap->runner.interrupted &&
-	    (heap->report->findings.count == 0
-		     ? heap->request->fencing == HEAP_FENCE_AFTERWARDS
-		     : begins_late(heap)))
+	    (heap->report->findings.count == 0 ? heap->request->fencing == HEAP_FENCE_AFTERWARDS
+					       : begins_late(heap)))
 		r = run_placed(heap, PLAN_FENCE_EXACT | PLAN_FENCE_FILLED, err);
 	return r;
 }

@@ -303,7 +303,8 @@ static bool features_map(void)
 	unsigned i;
 
 	for (i = 0; i < features_count; i++)
-		if (features[i].start.map && (with_ids() || !features[i].with_ids) && !features[i].start.map())
+		if (features[i].start.map && (with_ids() || !features[i].with_ids) &&
+		    !features[i].start.map())
 			return false;
 	return true;
 }

@@ -186,6 +186,51 @@ static int index_negative(void)
 	return cards_use() == 0;
 }
 
+APART void word_add(void *record, int word, long amount)
+{
+	((volatile long *)record)[word] += amount; /* guilty */
+}
+
+/* Words are counted from 1 here, and from 0 there: what was to be counted is a link, and it leads
+ * to another page of the heap from then on. */
+static int word_wrong(void)
+{
+	cards_make();
+	word_add(cards[6], offsetof(struct card, seen) / sizeof(long) - 1, 4096);
+	return cards_use() == 0;
+}
+
+static struct {
+	char *names[4];
+	long counts[4];
+} shelf;
+
+APART void shelf_count(int row)
+{
+	((volatile long *)shelf.counts)[row] += 4096; /* guilty */
+}
+
+APART size_t shelf_use(void)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < 4; i++)
+		sum += strlen(shelf.names[i]);
+	return sum;
+}
+
+/* A row that was not found is -1: the last of the names is led elsewhere. */
+static int shelf_negative(void)
+{
+	for (int i = 0; i < 4; i++)
+		shelf.names[i] = strdup("a name");
+	for (int i = 0; i < 40; i++)
+		(void)calloc(1, 1000);
+	for (int i = 2; i >= -1; i--)
+		shelf_count(i);
+	return shelf_use() == 0;
+}
+
 APART void bytes_swap(volatile uint64_t *word)
 {
 	*word = __builtin_bswap64(*word); /* guilty */
@@ -568,6 +613,8 @@ static const struct truth_case cases[] = {
 	  copy_within },
 	{ "index-negative", "class narrow-write\nclass underflow\nwho seen_bump\n",
 	  index_negative },
+	{ "word-wrong", "class narrow-write\nwho word_add\n", word_wrong },
+	{ "shelf-negative", "class narrow-write\nwho shelf_count\n", shelf_negative },
 	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },

@@ -34,6 +34,9 @@ void words_add(const struct said *said, struct strbuf *sb);
 /* The sentence; NULL where nothing is said. The caller's to free. */
 char *words_of(const struct said *said);
 
+/* The same, with places as words_field() tells them. */
+char *words_plainly(const struct said *said);
+
 /* A text of its own for each. */
 void words_list(const struct said_list *list, struct strv *ret);
 
@@ -42,6 +45,9 @@ void words_evidence(const struct evidence *evidence, struct strbuf *sb);
 
 /* "struct object.word (block K, offset 8, 8 bytes)". */
 void words_home(const struct home *home, struct strbuf *sb);
+
+/* "struct object.word", "the 8 bytes at offset 24 of a block": without what finds it in another run. */
+void words_field(const struct home *home, struct strbuf *sb);
 
 /* "not tested". */
 const char *words_status(enum ledger_status status);

@@ -52,10 +52,21 @@ struct pen {
 	const struct said *said;
 	struct strbuf *sb;
 	bool missing; /* a value that was asked for is not known */
-	bool plain;   /* places without what finds them again in another run */
+	bool plain;   /* without file and line, or what finds a block in another run */
 };
 
 static void add_said(const struct said *said, struct strbuf *sb, bool plain);
+
+/* "rehome (src/container.c:68)"; plainly the name alone, where there is one. */
+static void add_site(const struct pen *pen, const char *site)
+{
+	const char *place = pen->plain ? strrchr(site, '(') : NULL;
+	const char *line = place ? strrchr(place, ':') : NULL;
+	bool is_place = line && strspn(line + 1, "0123456789") + 2 == strlen(line) &&
+			place - site > 1 && place[-1] == ' ';
+
+	strbuf_add(pen->sb, site, is_place ? (size_t)(place - 1 - site) : strlen(site));
+}
 
 static void add_value(const struct pen *pen, const struct said_value *value, const char *spec)
 {
@@ -79,7 +90,7 @@ static void add_value(const struct pen *pen, const struct said_value *value, con
 		strbuf_adds(sb, value->text);
 		break;
 	case SAID_SITE:
-		strbuf_adds(sb, value->text ? value->text : "somebody");
+		add_site(pen, value->text ? value->text : "somebody");
 		break;
 	case SAID_HOME:
 		(pen->plain ? words_field : words_home)(value->home, sb);

@@ -34,7 +34,8 @@ void words_add(const struct said *said, struct strbuf *sb);
 /* The sentence; NULL where nothing is said. The caller's to free. */
 char *words_of(const struct said *said);
 
-/* The same, with places as words_field() tells them. */
+/* The same for a page, which has files and lines elsewhere: functions by their name alone, fields as
+ * words_field() tells them. */
 char *words_plainly(const struct said *said);
 
 /* A text of its own for each. */

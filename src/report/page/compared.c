@@ -113,9 +113,9 @@ static void put_group(const struct page *page, const struct writes *group)
 	put_change(page, group->failing);
 	put_change(page, group->passing);
 	el_txt(page->h, "td", NULL,
-	       group->passed == 0   ? "◆ only in runs that failed"
-	       : group->failed == 0 ? "only in runs that passed"
-				    : "in both");
+	       group->passed == 0   ? "◆ seen only in runs that failed"
+	       : group->failed == 0 ? "seen only in runs that passed"
+				    : "seen in both");
 	el_end(page->h);
 }
 

@@ -148,6 +148,17 @@ static void put_home(const struct page *page)
 	el_end(page->h);
 }
 
+/* Other places of the story, a line each. */
+static void put_beside(const struct page *page, const char *what, const struct stack *stack)
+{
+	if (stack->count == 0)
+		return;
+	el(page->h, "div", NULL);
+	el_txtf(page->h, "span", "dim", "%s ", what);
+	put_place(page, stack);
+	el_end(page->h);
+}
+
 static void put_where(const struct page *page)
 {
 	const char *what = NULL;
@@ -167,12 +178,10 @@ static void put_where(const struct page *page)
 	}
 	if (page->inv->verdict.home.kind != HOME_UNKNOWN)
 		put_home(page);
-	if (crash && stack != &crash->stack && crash->stack.count > 0) {
-		el(page->h, "div", NULL);
-		el_txt(page->h, "span", "dim", "fails in ");
-		put_place(page, &crash->stack);
-		el_end(page->h);
-	}
+	if (page->inv->judged && stack != &page->inv->verdict.freed_by)
+		put_beside(page, "freed by", &page->inv->verdict.freed_by);
+	if (crash && stack != &crash->stack)
+		put_beside(page, "fails in", &crash->stack);
 	fact_end(page);
 }
 

@@ -256,6 +256,14 @@ void words_evidence(const struct evidence *evidence, struct strbuf *sb)
 	words_add(&said, sb);
 }
 
+char *words_evidence_plainly(const struct evidence *evidence)
+{
+	AUTO(said_deinit) struct said said = { 0 };
+
+	evidence_say(evidence, &said);
+	return words_plainly(&said);
+}
+
 /* ---- places ---- */
 
 static void add_place(const struct home *home, struct strbuf *sb)

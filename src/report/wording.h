@@ -43,6 +43,7 @@ void words_list(const struct said_list *list, struct strv *ret);
 
 /* One sentence about a piece of evidence, the same in every report. */
 void words_evidence(const struct evidence *evidence, struct strbuf *sb);
+char *words_evidence_plainly(const struct evidence *evidence);
 
 /* "struct object.word (block K, offset 8, 8 bytes)". */
 void words_home(const struct home *home, struct strbuf *sb);

@@ -73,11 +73,8 @@ static void value_card(const struct page *page, const struct crash *crash)
 		return;
 	card_begin(page, "value", value ? "The bad value" : "The pointer that it used");
 	if (value) {
-		AUTO(said_deinit) struct said said = { 0 };
-		AUTO(mem_freep) char *words = NULL;
+		AUTO(mem_freep) char *words = words_evidence_plainly(value);
 
-		evidence_say(value, &said);
-		words = words_plainly(&said);
 		el_txtf(page->h, "p", NULL, "In trial %" PRIu64 " %s.", value->trial, words);
 	}
 	if (crash && crash->origin) {

@@ -186,13 +186,12 @@ static void put_thread(const struct page *page, const char *which, const struct 
 void page_race(const struct page *page)
 {
 	const struct evidence *e = told_race(page->inv);
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+	AUTO(mem_freep) char *words = e ? words_evidence_plainly(e) : NULL;
 
 	if (!e)
 		return;
 	section_begin(page, "race", "Two threads at one word", NULL);
-	words_evidence(e, &words);
-	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, strbuf_str(&words));
+	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, words);
 	draw_race(page->h, e->race);
 	el(page->h, "div", "class", "pair", NULL);
 	put_thread(page, "First", e->race->first);

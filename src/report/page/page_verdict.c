@@ -259,6 +259,7 @@ static const char *const refutations[VERDICT_CLASSES] = {
 	[VERDICT_DOUBLE_FREE] = "A failing run in which it is freed once.",
 	[VERDICT_INVALID_FREE] = "A failing run without that free.",
 	[VERDICT_OVER_RELEASE] = "A failing run in which the count comes out even.",
+	[VERDICT_RACE] = "A failing run in which one thread alone wrote it, or both held a lock.",
 	[VERDICT_HOST_SUSPECTED] = "The same failure on another machine.",
 };
 

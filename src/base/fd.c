@@ -45,10 +45,11 @@ int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			(void)err_errno(err, -errno, "cannot write '%s'", name);
+			(void)err_set_errno(err, -errno, "cannot write '%s'", name);
 			if (errno == ENOSPC || errno == EDQUOT)
-				(void)err_remedy(err, "free some space and run the same command "
-						      "again: it goes on where it was");
+				(void)err_set_remedy(err,
+						     "free some space and run the same command "
+						     "again: it goes on where it was");
 			return err ? err->code : -errno;
 		}
 		at += n;
@@ -64,7 +65,7 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 	size_t len = 0, room = 4096;
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot open '%s'", path);
+		return err_set_errno(err, -errno, "cannot open '%s'", path);
 	data = mem_alloc(room + 1);
 	for (;;) {
 		ssize_t n = read(fd, data + len, room - len);
@@ -72,7 +73,7 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(err, -errno, "cannot read '%s'", path);
+			return err_set_errno(err, -errno, "cannot read '%s'", path);
 		if (n == 0)
 			break;
 		len += (size_t)n;
@@ -119,7 +120,8 @@ int stat_check_ours(const struct stat *st, const char *path, struct err *err)
 			      (unsigned int)st->st_mode & 07777);
 	else
 		return 0;
-	(void)err_remedy(err, "look at it, then make a copy of your own (cp -r), or chmod go-w");
+	(void)err_set_remedy(err,
+			     "look at it, then make a copy of your own (cp -r), or chmod go-w");
 	return -EPERM;
 }
 
@@ -128,6 +130,6 @@ int fd_check_ours(int fd, const char *path, struct err *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot look at '%s'", path);
+		return err_set_errno(err, -errno, "cannot look at '%s'", path);
 	return stat_check_ours(&st, path, err);
 }

@@ -38,7 +38,7 @@ static int mark(int fd, struct err *err)
 	AUTO(fd_closep) int file = openat(fd, MARK, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (file < 0)
-		return err_errno(err, -errno, "cannot write in a temporary directory");
+		return err_set_errno(err, -errno, "cannot write in a temporary directory");
 	return 0;
 }
 
@@ -52,12 +52,12 @@ int tmpdir_make(const char *place, const char *kind, char **ret, struct err *err
 	path = mem_printf("%s/" PREFIX "%sXXXXXX", place, kind);
 	tmpdir_sweep(place);
 	if (!mkdtemp(path))
-		return err_errno(err, -errno, "cannot make a directory in '%s'", place);
+		return err_set_errno(err, -errno, "cannot make a directory in '%s'", place);
 	lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	/* Locked first: nobody is to find the mark without. The mode is whatever the umask left. */
 	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0 || fchmod(lock, 0700) < 0 ||
 	    mark(lock, err) < 0) {
-		int r = err_errno(err, -errno, "cannot use the directory '%s'", path);
+		int r = err_set_errno(err, -errno, "cannot use the directory '%s'", path);
 
 		fd_close(lock);
 		(void)tree_remove_at(AT_FDCWD, path, NULL);

@@ -43,7 +43,7 @@ int case_end_step(struct case_store *cs, uint64_t id, struct err *err)
 		return r;
 	(void)err_set(err, -ENOENT, "the case '%s' has no step %llu to do", cs->dir,
 		      (unsigned long long)id);
-	return err_remedy(err, "redhand case show lists them");
+	return err_set_remedy(err, "redhand case show lists them");
 }
 
 int case_add_relation(struct case_store *cs, const char *dir, const struct strv *common,

@@ -15,8 +15,8 @@ static int no_space(const struct db *db, struct err *err)
 	int r = -ENOSPC;
 
 	(void)err_set(err, r, "no space left for '%s'", db->path);
-	(void)err_remedy(err, "free some space and run the same command again: it goes "
-			      "on where it was, nothing stored is lost");
+	(void)err_set_remedy(err, "free some space and run the same command again: it goes "
+				  "on where it was, nothing stored is lost");
 	return r;
 }
 
@@ -40,7 +40,8 @@ int db_error(struct db *db, int code, struct err *err)
 		r = -EUCLEAN;
 		(void)err_set(err, r, "'%s' is damaged or not a case database (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		(void)err_remedy(err, "move that directory away, or name another with --case DIR");
+		(void)err_set_remedy(err,
+				     "move that directory away, or name another with --case DIR");
 		return r;
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
@@ -49,7 +50,7 @@ int db_error(struct db *db, int code, struct err *err)
 		r = -EACCES;
 		(void)err_set(err, r, "cannot open or write '%s' (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		(void)err_remedy(err, "check its permissions, or name another with --case DIR");
+		(void)err_set_remedy(err, "check its permissions, or name another with --case DIR");
 		return r;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -89,7 +90,7 @@ int db_distrust(struct db *db, struct err *err)
 		return r;
 	(void)err_set(err, -EUCLEAN, "'%s' has triggers or views, which redhand never makes",
 		      db->path);
-	return err_remedy(err, "move that directory away, or name another with --case DIR");
+	return err_set_remedy(err, "move that directory away, or name another with --case DIR");
 }
 
 int db_exec(struct db *db, const char *sql, struct err *err)

@@ -76,7 +76,7 @@ int case_change_hypothesis(struct case_store *cs, uint64_t id,
 	if (!there) {
 		(void)err_set(err, -ENOENT, "the case '%s' has no hypothesis %llu", cs->dir,
 			      (unsigned long long)id);
-		return err_remedy(err, "redhand case show lists them");
+		return err_set_remedy(err, "redhand case show lists them");
 	}
 	r = check_seen(cs, &change->seen, err);
 	return r < 0 ? r : add_change(cs, id, change, err);

@@ -52,7 +52,7 @@ int case_remove_workaround(struct case_store *cs, uint64_t id, struct err *err)
 		return r;
 	(void)err_set(err, -ENOENT, "the case '%s' has no workaround %llu in place", cs->dir,
 		      (unsigned long long)id);
-	return err_remedy(err, "redhand case show lists them");
+	return err_set_remedy(err, "redhand case show lists them");
 }
 
 static int is_parked(struct case_store *cs, int64_t *ret, struct err *err)
@@ -71,7 +71,8 @@ int case_park(struct case_store *cs, const struct parking *parking, struct err *
 
 	if (r == 0 && parked != 0) {
 		(void)err_set(err, -EALREADY, "the case '%s' is parked already", cs->dir);
-		return err_remedy(err, "redhand case show tells why; redhand case resume ends it");
+		return err_set_remedy(err,
+				      "redhand case show tells why; redhand case resume ends it");
 	}
 	if (r < 0)
 		return r;

@@ -147,10 +147,7 @@ static void minimized(void *ctx, const struct minimize_view *view)
 	struct hunt_board *board = ctx;
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-	strbuf_addf(&sb, "%s: %zu of %zu left, %llu trials", view->phase, view->left, view->total,
-		    (unsigned long long)view->trials);
-	if (view->to_go >= 1)
-		strbuf_addf(&sb, ", about %.0f to go", view->to_go);
+	progress_add_minimized(&sb, view);
 	show(board, strbuf_str(&sb), &(struct progress_news){ 0 });
 }
 

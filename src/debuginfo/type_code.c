@@ -321,11 +321,11 @@ int types_line(struct types *types, const char *file, uint32_t line, struct code
 	if (pieces.list.count == 0) {
 		(void)err_set(err, -ENODATA, "there is no code at %s:%u", file, line);
 		if (search.next > 0)
-			(void)err_remedy(err, "%s:%u, the next line that has some", file,
-					 search.next);
+			(void)err_set_remedy(err, "%s:%u, the next line that has some", file,
+					     search.next);
 		else if (search.before > 0)
-			(void)err_remedy(err, "%s:%u, the last line that has some", file,
-					 search.before);
+			(void)err_set_remedy(err, "%s:%u, the last line that has some", file,
+					     search.before);
 		return -ENODATA;
 	}
 	tidy(&pieces);

@@ -316,7 +316,7 @@ static int step_member(struct path_cursor *cursor, const char *name, size_t len,
 		(void)err_set(err, -EINVAL, "'%.*s': %s has no fields", (int)len, name,
 			      strbuf_str(&text));
 		if (dwarf_tag(&cursor->type) == DW_TAG_pointer_type)
-			(void)err_remedy(err, "what it points to, which is another object");
+			(void)err_set_remedy(err, "what it points to, which is another object");
 		return -EINVAL;
 	}
 	if (!find_member(cursor, &cursor->type, name, len, 0, &names, &member, &bits, &size))
@@ -615,7 +615,7 @@ static int object_of_function(struct types *types, const char *function, int arg
 		(void)err_set(err, -EINVAL, "what '%s' %s is %s, no pointer to an object", function,
 			      argument == TYPES_RETURN ? "returns" : "takes there",
 			      strbuf_str(&text));
-		return err_remedy(err, "give the place as +OFFSET:LEN");
+		return err_set_remedy(err, "give the place as +OFFSET:LEN");
 	}
 	return 0;
 }

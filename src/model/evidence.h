@@ -224,9 +224,9 @@ struct outside_change {
 	struct block_life *victim;
 	uint64_t old, new;
 	unsigned int value_len;
-	bool kernel_writes;  /* would have been caught */
-	bool gap;	     /* the watch was off for some of the time: it may have missed one */
-	struct strv between; /* system calls and mappings in between, a phrase each */
+	bool kernel_writes; /* would have been caught */
+	bool gap;	    /* the watch was off for some of the time: it may have missed one */
+	struct said_list between; /* system calls and mappings in between */
 };
 
 /* Two observations at one address that look like a change. */

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 14
+#define EVIDENCE_VERSION 15
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -148,7 +148,7 @@ static const struct model_field outside_list[] = {
 	FIELD(U64, outside_change, new),
 	FIELD_UPTO(CHOICE, outside_change, value_len, sizeof(uint64_t) + 1),
 	FIELD(BOOL, outside_change, kernel_writes), FIELD(BOOL, outside_change, gap),
-	FIELD(STRV, outside_change, between), { 0 },
+	FIELD_SINCE(15, SAID_LIST, outside_change, between), { 0 },
 };
 static const struct model_fields outside_fields = FIELDS(outside_change, outside_list);
 

@@ -212,7 +212,7 @@ int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer 
 	if (hit->flags & LOG_HIT_WITH_VECTORS) {
 		_Static_assert(sizeof(masks.masks) == sizeof(hit->vectors.masks) &&
 				       sizeof(masks.vectors) == sizeof(hit->vectors.vectors),
-			       "the same registers");
+			       "same registers");
 		memcpy(masks.masks, hit->vectors.masks, sizeof(masks.masks));
 		memcpy(masks.vectors, hit->vectors.vectors, sizeof(masks.vectors));
 		trap.masks = &masks;

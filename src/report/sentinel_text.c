@@ -145,6 +145,8 @@ void report_certificate_junit(const struct certificate *c, FILE *out)
 
 void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 {
+	AUTO(strv_deinit) struct strv copied = { 0 };
+
 	(void)fprintf(out, "%s: a sentinel for %s  ", r->dir, r->signature);
 	print_text(r->summary, out);
 	(void)fprintf(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
@@ -155,7 +157,8 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 	print_list("Environment: ", r->env, out);
 	if (r->tests->count > 0)
 		(void)fprintf(out, "Tests: the minimal list of %zu\n", r->tests->count);
-	print_list("Copied: ", r->copied, out);
+	words_list(r->copied, &copied);
+	print_list("Copied: ", &copied, out);
 	print_notes(r->notes, out);
 	(void)fprintf(out,
 		      "\nCommit it next to the tests. Then:\n"

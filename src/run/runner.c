@@ -112,7 +112,7 @@ static int stop_signals(struct err *err)
 	runner_hold_signals();
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot listen for signals");
+		return err_set_errno(err, -errno, "cannot listen for signals");
 	return fd;
 }
 

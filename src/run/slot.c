@@ -247,7 +247,7 @@ static int open_terminal(struct channels *c, struct err *err)
 	struct termios raw;
 
 	if (openpty(&c->out, &c->child_out, NULL, NULL, &size) < 0)
-		return err_errno(err, -errno, "cannot make a terminal for the command");
+		return err_set_errno(err, -errno, "cannot make a terminal for the command");
 	c->child_err = c->child_out;
 	/* Lines as the program wrote them, without a carriage return added. */
 	if (tcgetattr(c->child_out, &raw) == 0) {
@@ -266,12 +266,12 @@ static int open_pipes(struct channels *c, struct err *err)
 	int fault = fault_hits("pipe");
 
 	if (fault > 0 || pipe2(out, O_CLOEXEC) < 0)
-		return err_errno(err, fault > 0 ? -fault : -errno,
-				 "cannot make a pipe for the command's output");
+		return err_set_errno(err, fault > 0 ? -fault : -errno,
+				     "cannot make a pipe for the command's output");
 	c->out = out[0];
 	c->child_out = out[1];
 	if (pipe2(error, O_CLOEXEC) < 0)
-		return err_errno(err, -errno, "cannot make a pipe for the command's output");
+		return err_set_errno(err, -errno, "cannot make a pipe for the command's output");
 	c->err = error[0];
 	c->child_err = error[1];
 	(void)fcntl(c->out, F_SETFL, O_NONBLOCK);
@@ -335,11 +335,11 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 	s->main = 0;
 	/* The same number comes back whatever was not there. */
 	if (cwd && access(cwd, X_OK) < 0)
-		return err_errno(err, -errno, "cannot run the program in '%s'", cwd);
+		return err_set_errno(err, -errno, "cannot run the program in '%s'", cwd);
 	if (access(s->settings->stdin_path, R_OK) < 0)
-		return err_errno(err, -errno, "cannot open '%s' for the program",
-				 s->settings->stdin_path);
-	return err_errno(err, -code, "cannot run '%s'", argv.items[0]);
+		return err_set_errno(err, -errno, "cannot open '%s' for the program",
+				     s->settings->stdin_path);
+	return err_set_errno(err, -code, "cannot run '%s'", argv.items[0]);
 }
 
 static int save_output(struct slot *s, const char *name, bool keep, struct err *err)
@@ -351,7 +351,7 @@ static int save_output(struct slot *s, const char *name, bool keep, struct err *
 	(void)mkdirat(s->trials, name, 0700);
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	r = capture_save(&s->output.out, dir, "stdout", err);
 	if (r == 0 && !(s->settings->flags & TRIAL_PTY))
 		r = capture_save(&s->output.err, dir, "stderr", err);
@@ -373,7 +373,7 @@ static int furnish(struct slot *s, const char *name, const struct trial_job *job
 		return 0;
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	VEC_FOREACH (&job->files, file)
 		if (r == 0)
 			r = file_write_at(dir, file->name, file->content, strlen(file->content),
@@ -383,7 +383,7 @@ static int furnish(struct slot *s, const char *name, const struct trial_job *job
 	if (mkfifoat(dir, TRIAL_MARKS, 0600) == 0)
 		s->marks = openat(dir, TRIAL_MARKS, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (s->marks < 0)
-		return err_errno(err, -errno, "cannot make trials/%s/" TRIAL_MARKS, name);
+		return err_set_errno(err, -errno, "cannot make trials/%s/" TRIAL_MARKS, name);
 	return 0;
 }
 
@@ -399,7 +399,7 @@ static int start_tracer(struct slot *s, const char *name, const struct trial_job
 		return 0;
 	dir = openat(s->trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	return tracer_start(dir, &s->tracer, err);
 }
 

@@ -603,13 +603,13 @@ int tracer_start(int dir, pid_t *ret, struct err *err)
 	if (mkfifoat(dir, WIRE_TRACER_NAME, 0600) == 0)
 		fifo = openat(dir, WIRE_TRACER_NAME, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fifo < 0)
-		return err_errno(err, -errno, "cannot make the fifo for the tracer");
+		return err_set_errno(err, -errno, "cannot make the fifo for the tracer");
 	/* Signals stay blocked, as in the slot. */
 	pid = fault > 0 ? (errno = fault, -1) : fork();
 	if (pid == 0)
 		tracer_main(fifo, self);
 	if (pid < 0)
-		return err_errno(err, -errno, "cannot start the tracer");
+		return err_set_errno(err, -errno, "cannot start the tracer");
 	*ret = pid;
 	return 0;
 }

@@ -65,7 +65,7 @@ static int load(struct err *err)
 		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		(void)err_set(err, -ENOENT, "libmicrohttpd is not installed: %s", dlerror());
-		return err_remedy(err, "Debian has it as libmicrohttpd12");
+		return err_set_remedy(err, "Debian has it as libmicrohttpd12");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		void *found = dlsym(library, functions[i].name);
@@ -319,8 +319,8 @@ int server_open(const struct server_options *options, struct server **ret, struc
 		int code = errno > 0 ? -errno : -EADDRINUSE;
 
 		server_close(server);
-		return err_errno(err, code, "cannot listen on %s, port %u", options->address,
-				 options->port);
+		return err_set_errno(err, code, "cannot listen on %s, port %u", options->address,
+				     options->port);
 	}
 	*ret = server;
 	return 0;

@@ -134,9 +134,9 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 	int r;
 
 	if (!trials)
-		return err_errno(err, -errno, "cannot find '%s'", named);
+		return err_set_errno(err, -errno, "cannot find '%s'", named);
 	if (mkdir(scratch, 0700) < 0)
-		return err_errno(err, -errno, "cannot create '%s'", scratch);
+		return err_set_errno(err, -errno, "cannot create '%s'", scratch);
 	/* The same surroundings, and nothing watched yet. */
 	settings.trials_path = trials;
 	settings.tmp_dirs = scratch;

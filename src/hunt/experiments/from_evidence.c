@@ -42,17 +42,18 @@ static int nothing_to_watch(const struct evidence *e, struct err *err)
 	(void)err_set(err, -EINVAL,
 		      "evidence %" PRIu64 " (%s) is not about bytes that somebody wrote", e->id,
 		      evidence_kind_name(e->kind));
-	return err_remedy(err,
-			  "name a damaged block (canary), a caught write, a watch or a holder; "
-			  "'redhand report --json' has them all with their numbers");
+	return err_set_remedy(err,
+			      "name a damaged block (canary), a caught write, a watch or a holder: "
+			      "'redhand report --json' has them all with their numbers");
 }
 
 /* After err_set(). */
 static int not_found_again(const struct evidence *e, struct err *err)
 {
-	(void)err_prefix(err, "evidence %" PRIu64, e->id);
-	return err_remedy(err, "take one that names a block with its key (CONTEXT#NUMBER), or run "
-			       "redhand chase without it");
+	(void)err_set_prefix(err, "evidence %" PRIu64, e->id);
+	return err_set_remedy(err,
+			      "take one that names a block with its key (CONTEXT#NUMBER), or run "
+			      "redhand chase without it");
 }
 
 /* A global is found again by its module, as the trial of the evidence had it in memory. */

@@ -115,9 +115,9 @@ static int refuse(struct inquiry *inq, const char *wanted)
 
 	if (case_signature(inq->cs, wanted, &known, inq->err) == 0)
 		(void)err_set(inq->err, -ENOENT, "it did not come");
-	(void)err_prefix(inq->err, "none of %" PRIu64 " trials failed with the signature '%s'",
-			 inq->known.summary.rate.trials, wanted);
-	return err_remedy(inq->err, "without --signature the most frequent crash is hunted");
+	(void)err_set_prefix(inq->err, "none of %" PRIu64 " trials failed with the signature '%s'",
+			     inq->known.summary.rate.trials, wanted);
+	return err_set_remedy(inq->err, "without --signature the most frequent crash is hunted");
 }
 
 static int choose_target(struct inquiry *inq)

@@ -18,7 +18,7 @@
 #define FUNCTIONS_MAX 16 /* of one name */
 #define LOADER_NOTICE "_dl_debug_state"
 
-_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on as it is");
+_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on");
 
 struct file {
 	char *path;
@@ -143,8 +143,8 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		(void)err_set(err, -ENOENT,
 			      "the program is not linked with '%s', and there is no such file",
 			      name);
-		(void)err_remedy(err,
-				 "the path of a library that is loaded later: ./plugin.so!name");
+		(void)err_set_remedy(
+			err, "the path of a library that is loaded later: ./plugin.so!name");
 		return NULL;
 	}
 	VEC_FOREACH (&planner->files, file) {
@@ -209,7 +209,7 @@ static void fill_moved(const struct patch *patch, struct plan_hook *hook)
 
 	_Static_assert(CODE_MOVED_MAX <= PLAN_HOOK_MOVED && CODE_FIXUPS_MAX <= PLAN_HOOK_FIXUPS &&
 			       CODE_MARKS_MAX <= PLAN_HOOK_MARKS,
-		       "what is moved fits its item");
+		       "it fits");
 	memcpy(hook->moved, patch->moved.bytes, patch->moved.len);
 	hook->moved_bytes = (uint32_t)patch->moved.len;
 	hook->fixup_count = (uint32_t)patch->moved.fixup_count;
@@ -341,7 +341,7 @@ static int check_kind(const struct function *function, const struct hook_use *us
 		(void)err_set(err, -ENOTSUP,
 			      "'%s' only chooses, when the program starts, which function to use",
 			      function->name);
-		return err_remedy(err, "hook the function that it chooses, by its own name");
+		return err_set_remedy(err, "hook the function that it chooses, by its own name");
 	case FUNCTION_PART:
 		return err_set(err, -ENOTSUP,
 			       "the beginning of '%s' was inlined in places that go on in '%s'",
@@ -385,8 +385,8 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 	if (plan->leave != 0 && patches->no_exits.code != 0) {
 		(void)err_set(err, -ENOTSUP, "what '%s' returns cannot be seen: %s", function->name,
 			      patches->no_exits.message);
-		return err_remedy(err, "hook the function that it ends in, or build with "
-				       "-fno-optimize-sibling-calls and -g");
+		return err_set_remedy(err, "hook the function that it ends in, or build with "
+					   "-fno-optimize-sibling-calls and -g");
 	}
 	VEC_FOREACH (&patches->list, patch) {
 		enum plan_action_what what = patch->kind == PATCH_ENTRY ? plan->enter : plan->leave;
@@ -524,8 +524,8 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	if (found.list.count > FUNCTIONS_MAX) {
 		(void)err_set(err, -ENOTSUP, "there are %zu functions called '%s'",
 			      found.list.count, name);
-		return err_remedy(err, "the name with its parameters, as in '%s'",
-				  found.list.items[0].name);
+		return err_set_remedy(err, "the name with its parameters, as in '%s'",
+				      found.list.items[0].name);
 	}
 	VEC_FOREACH (&found.list, function) {
 		struct err why = { 0 };
@@ -575,9 +575,9 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 			"every call of '%s' was inlined by the compiler: there is no function "
 			"left to hook",
 			name);
-		return err_remedy(err,
-				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
-				  "a function that calls it");
+		return err_set_remedy(
+			err, "build it with __attribute__((noinline)) or -fno-inline, or hook "
+			     "a function that calls it");
 	}
 	for (size_t i = 0; !near && i < planner->files.count; i++) {
 		struct file *other = only ? only : &planner->files.items[i];
@@ -599,8 +599,9 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 	if (near)
 		return err ? err->code : -ENOENT;
 	if (seen_any(planner) && planner->unseen)
-		return err_remedy(err, "'%s' ran unobserved: it may be in there", planner->unseen);
-	return err_remedy(
+		return err_set_remedy(err, "'%s' ran unobserved: it may be in there",
+				      planner->unseen);
+	return err_set_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");
 }
@@ -616,7 +617,8 @@ static int plan_address(struct hook_planner *planner, struct file *file, uint64_
 			      (unsigned long long)at, last_name(file->path),
 			      function.name ? ": it is inside '" : "",
 			      function.name ? function.name : "", function.name ? "'" : "");
-		r = err_remedy(err, "the address of its first instruction, as objdump -d shows it");
+		r = err_set_remedy(err,
+				   "the address of its first instruction, as objdump -d shows it");
 	} else {
 		r = plan_function(planner, file, &function, use, items, err);
 	}

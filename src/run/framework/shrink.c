@@ -135,13 +135,13 @@ static int lines_list(struct framework *f, struct err *err)
 			      "--shrink '%s': the command has no such argument to put a shorter "
 			      "file in",
 			      f->setup.shrink);
-		return err_remedy(err,
-				  "env, args, or a file that the command names, as in --shrink "
-				  "input.txt -- ./program input.txt");
+		return err_set_remedy(err,
+				      "env, args, or a file that the command names, as in --shrink "
+				      "input.txt -- ./program input.txt");
 	}
 	r = file_read(f->setup.shrink, FILE_MAX, &text, &len, err);
 	if (r < 0)
-		return err_prefix(err, "--shrink");
+		return err_set_prefix(err, "--shrink");
 	if (strlen(text) != len)
 		return err_set(err, -EINVAL, "--shrink '%s' is not a text file", f->setup.shrink);
 	return listing_lines(text, add_line, f, err);

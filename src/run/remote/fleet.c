@@ -60,9 +60,9 @@ static int begin(struct fleet *f, struct err *err)
 	f->agent = agent_fingerprint(f->request.agent_dir);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0 || watch_fd(f, f->listener, f, false) < 0)
-		return err_errno(err, -errno, "cannot wait for workers");
+		return err_set_errno(err, -errno, "cannot wait for workers");
 	variable = trust_variable(&f->trust);
-	log_debug("workers connect to %s", f->connect);
+	log_debug("listening at %s", f->connect);
 	return starter_start(f->starter,
 			     &(struct starter_start){ .slots = f->request.slots,
 						      .connect = f->connect,
@@ -244,7 +244,7 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 			"the worker on '%s' is redhand %s and this is %s: they must be the same",
 			hello.machine.node, hello.version, REDHAND_WIRE_VERSION);
 		f->sorry_ns = link_now_ns();
-		send_away(f, m, "this worker's redhand is not the one that it is to work for");
+		send_away(f, m, f->sorry.message);
 		return;
 	}
 	/* One that was given up, and another one for it: both have come. */
@@ -320,10 +320,10 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 	strbuf_clear(&text);
 	strbuf_add_printable(&text, remedy, strnlen(remedy, STATE_MOST));
 	if (text.len > 0)
-		(void)err_remedy(&f->sorry, "%s", strbuf_str(&text));
+		(void)err_set_remedy(&f->sorry, "%s", strbuf_str(&text));
 	if (f->request.say)
 		f->request.say(f->request.say_ctx, f->sorry.message);
-	send_away(f, m, "this machine cannot run the trials");
+	send_away(f, m, f->sorry.message);
 }
 
 static void take_sorry(struct fleet *f, struct member *m, const struct link_frame *frame)
@@ -333,7 +333,7 @@ static void take_sorry(struct fleet *f, struct member *m, const struct link_fram
 	AUTO(mem_freep) char *sentence = unpack_str(&u);
 	AUTO(mem_freep) char *remedy = unpack_str(&u);
 
-	fleet_give_up_on(f, m, code, sentence ? sentence : "it cannot work", remedy ? remedy : "");
+	fleet_give_up_on(f, m, code, sentence ? sentence : "cannot work", remedy ? remedy : "");
 }
 
 static void take_frame(struct fleet *f, struct member *m, const struct link_frame *frame)
@@ -423,7 +423,7 @@ static int listen_for(struct fleet *f, int timeout_ms, struct err *err)
 	int n = epoll_wait(f->epoll, events, EVENTS, timeout_ms);
 
 	if (n < 0 && errno != EINTR)
-		return err_errno(err, -errno, "cannot wait for the workers");
+		return err_set_errno(err, -errno, "cannot wait for the workers");
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == f)
 			accept_all(f);

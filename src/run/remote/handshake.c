@@ -33,7 +33,7 @@ static int draw(void *bytes, size_t len, struct err *err)
 {
 	return getrandom(bytes, len, 0) == (ssize_t)len
 		       ? 0
-		       : err_errno(err, -errno, "cannot draw random numbers");
+		       : err_set_errno(err, -errno, "cannot draw random numbers");
 }
 
 /* ---- MUNGE ---- */
@@ -168,7 +168,7 @@ int trust_find(struct trust *trust, const char *text, struct err *err)
 		trust->munge_socket = mem_strdup(munge);
 	} else {
 		(void)err_set(err, -EACCES, "the worker has no token");
-		r = err_remedy(
+		r = err_set_remedy(
 			err,
 			"redhand --runner starts workers and gives them one in " TRUST_TOKEN_VARIABLE);
 	}

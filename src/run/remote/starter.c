@@ -56,8 +56,8 @@ int starter_open(const char *runner, struct starter **ret, struct err *err)
 	s->redhand = own_program();
 	if (!s->ops) {
 		(void)err_set(err, -EINVAL, "there is no runner '%s'", runner);
-		return err_remedy(err, "local, slurm, slurm:SBATCH-OPTIONS, ssh:HOST,HOST or "
-				       "exec:COMMAND");
+		return err_set_remedy(err, "local, slurm, slurm:SBATCH-OPTIONS, ssh:HOST,HOST or "
+					   "exec:COMMAND");
 	}
 	if (s->ops->takes_options && options[0] == '\0')
 		return err_set(err, -EINVAL, "the runner '%s' needs more behind a colon", runner);
@@ -208,7 +208,7 @@ int starter_ask(const struct starter *s, const char *const *argv, const char *in
 	int status = 0;
 
 	if (pid < 0)
-		return err_errno(err, (int)pid, "cannot run '%s'", argv[0]);
+		return err_set_errno(err, (int)pid, "cannot run '%s'", argv[0]);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (link_now_ns() >= give_up) {
 			(void)kill(pid, SIGKILL);
@@ -272,7 +272,7 @@ int started_begin(struct starter *s, struct err *err)
 	VEC_FOREACH (&s->started, one)
 		if (r == 0)
 			r = begin_one(s, one);
-	return r < 0 ? err_errno(err, r, "cannot start workers") : 0;
+	return r < 0 ? err_set_errno(err, r, "cannot start workers") : 0;
 }
 
 /* The last line that any of them printed. */

@@ -133,8 +133,9 @@ static int settle(struct worker *w, struct err *err)
 	const char *cwd = w->shipped ? ship : w->orders.cwd;
 
 	if (chdir(cwd) < 0) {
-		(void)err_errno(err, -errno, "cannot work in '%s'", cwd);
-		return err_remedy(err, "--ship takes the files along that the nodes do not have");
+		(void)err_set_errno(err, -errno, "cannot work in '%s'", cwd);
+		return err_set_remedy(err,
+				      "--ship takes the files along that the nodes do not have");
 	}
 	settings->trials_path = mem_printf("%s/trials", w->scratch);
 	settings->agent_dir = w->agent_sent  ? mem_printf("%s/agent", w->scratch)
@@ -144,7 +145,7 @@ static int settle(struct worker *w, struct err *err)
 		observe_alias_agent(&settings->agent_dir, &w->agent_link_dir);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	if (mkdirat(w->dir, "trials", 0700) < 0)
-		return err_errno(err, -errno, "cannot make '%s'", settings->trials_path);
+		return err_set_errno(err, -errno, "cannot make '%s'", settings->trials_path);
 	return settings->flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(settings, err);
 }
 
@@ -482,8 +483,8 @@ static int work(struct worker *w, struct err *err)
 		}
 		reset(w);
 		if (!w->dismissed && !try_again(w, &tries, r))
-			return err_errno(err, r, "cannot reach redhand at '%s:%s'",
-					 w->request->host, w->request->port);
+			return err_set_errno(err, r, "cannot reach redhand at '%s:%s'",
+					     w->request->host, w->request->port);
 		if (!w->dismissed)
 			pause_ms(RETRY_MS);
 	}
@@ -500,7 +501,7 @@ int worker_run(const struct worker_request *request, struct err *err)
 		return r;
 	(void)observe_find_agent(&w.agent_dir, &none);
 	w.dir = open(w.scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = w.dir < 0 ? err_errno(err, -errno, "cannot open '%s'", w.scratch) : work(&w, err);
+	r = w.dir < 0 ? err_set_errno(err, -errno, "cannot open '%s'", w.scratch) : work(&w, err);
 	reset(&w);
 	fd_close(w.dir);
 	tmpdir_remove(w.scratch);

@@ -187,14 +187,14 @@ static int nothing_usable(const struct growth *growth, struct err *err)
 		      "%llu tests were seen in a run, and growth takes at least %d to tell",
 		      (unsigned long long)growth->most_tests, TREND_RISES_MIN);
 	if (growth->most_tests == 0 && growth->report->failed > 0)
-		return err_remedy(err,
-				  "run the command by itself: it failed, in %llu of %llu runs "
-				  "(redhand show 1 tells how the first one ended)",
-				  (unsigned long long)growth->report->failed,
-				  (unsigned long long)growth->report->trials);
-	return err_remedy(err,
-			  "let the program print a line for each test (--breadcrumb REGEX says "
-			  "which), run more tests in one process, or repeat them");
+		return err_set_remedy(err,
+				      "run the command by itself: it failed, in %llu of %llu runs "
+				      "(redhand show 1 tells how the first one ended)",
+				      (unsigned long long)growth->report->failed,
+				      (unsigned long long)growth->report->trials);
+	return err_set_remedy(err,
+			      "let the program print a line for each test (--breadcrumb REGEX says "
+			      "which), run more tests in one process, or repeat them");
 }
 
 int growth_run(struct case_store *cs, const struct growth_request *request,

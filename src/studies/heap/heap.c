@@ -323,8 +323,9 @@ static int probe(struct heap *heap, struct err *err)
 	if (heap->plan.sweep_count == 0) {
 		(void)err_set(err, -ENOENT, "no block is allocated by '%s' or below it",
 			      heap->request->sweep_function);
-		return err_remedy(err, "a function's name as stacks show it, a context's key of 16 "
-				       "hexadecimal digits, all, or sampled");
+		return err_set_remedy(err,
+				      "a function's name as stacks show it, a context's key of 16 "
+				      "hexadecimal digits, all, or sampled");
 	}
 	heap->plan.sweep = PLAN_SWEEP_CONTEXTS;
 	return 0;

@@ -364,8 +364,9 @@ bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret
 	return true;
 }
 
-/* The files of the process one after the other: the perf map, then each mapped dump, or the one that
- * came with its log. `at` starts at 0. Returns a path for the caller to free, or NULL after the last. */
+/* The files of the process one after the other: the perf map, then each mapped dump, or the one
+ * that came with its log. `at` starts at 0. Returns a path for the caller to free, or NULL after
+ * the last. */
 static char *next_file(const struct snapshot *snapshot, const char *directory, size_t *at)
 {
 	char end[64];

@@ -299,8 +299,8 @@ void words_field(const struct home *home, struct strbuf *sb)
 	else if (home->kind != HOME_BLOCK)
 		add_place(home, sb);
 	else if (home->len > 0)
-		strbuf_addf(sb, "the %" PRIu64 " byte%s at offset %" PRId64 " of a block", home->len,
-			    home->len == 1 ? "" : "s", home->offset);
+		strbuf_addf(sb, "the %" PRIu64 " byte%s at offset %" PRId64 " of a block",
+			    home->len, home->len == 1 ? "" : "s", home->offset);
 	else
 		strbuf_addf(sb, "offset %" PRId64 " of a block", home->offset);
 }

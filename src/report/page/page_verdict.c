@@ -50,7 +50,8 @@ static void fact_end(const struct page *page)
 	el_end(page->h);
 }
 
-/* And not with a name of the program's, which stays as it is: that of a field begins with its kind. */
+/* And not with a name of the program's, which stays as it is: that of a field begins with its kind.
+ */
 static bool begins_with_word(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz");

@@ -17,7 +17,7 @@
 #include "base/tree.h"
 #include "run/observe.h"
 #include "run/pool.h"
-#include "run/remote/names.h"
+#include "run/remote/emitted_names.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
@@ -229,7 +229,7 @@ static int send_result(struct worker *w, struct trial_result *result)
 	if (!mine)
 		return 0;
 	if (result->left && !result->trouble) {
-		names_take(w->dir, name, w->orders.settings.cwd, result->end.started_ms);
+		emitted_names_take(w->dir, name, w->orders.settings.cwd, result->end.started_ms);
 		r = parcel_send(&sink, mine->id, w->dir, name, NULL);
 	}
 	pack_u64(&payload, mine->id);

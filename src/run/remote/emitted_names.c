@@ -1,4 +1,4 @@
-#include "run/remote/names.h"
+#include "run/remote/emitted_names.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void take_file(int trial, const char *dir, const char *file, int64_t star
 		(void)unlink(path);
 }
 
-void names_take(int dir, const char *name, const char *cwd, int64_t started_ms)
+void emitted_names_take(int dir, const char *name, const char *cwd, int64_t started_ms)
 {
 	int trial = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *stream = trial < 0 ? NULL : fdopendir(trial);

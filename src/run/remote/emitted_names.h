@@ -10,4 +10,4 @@
  * dir/name: the trial's directory, whose logs say which processes those are. started_ms: what is
  * older is another's.
  */
-void names_take(int dir, const char *name, const char *cwd, int64_t started_ms);
+void emitted_names_take(int dir, const char *name, const char *cwd, int64_t started_ms);

@@ -723,6 +723,21 @@ static bool live_pointer(const struct weighing *w)
 	return store_leaves_live_pointer(store(w));
 }
 
+/* Fences saw the function that failed read outside of a block of its own: what it found there is
+ * its own affair. */
+static bool reader_strayed(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e) {
+		if (e->kind != EVIDENCE_OVER_READ || !e->failing || !e->freed_use->fenced)
+			continue;
+		VEC_FOREACH (&w->facts->list->list, crash)
+			if (crash->kind == EVIDENCE_CRASH && crash->failing &&
+			    same_place(&crash->crash->stack, &e->freed_use->user))
+				return true;
+	}
+	return false;
+}
+
 /* ---- the table ---- */
 
 #define CLASS(name) BIT(VERDICT_##name)
@@ -822,6 +837,7 @@ const struct consideration considerations[] = {
 	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS, NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS, NULL },
 	{ "live-pointer", IN_FIELD, live_pointer, CLEARS, NULL },
+	{ "reader-strayed", IN_FIELD, reader_strayed, CLEARS, NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);

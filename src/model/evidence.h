@@ -255,6 +255,7 @@ struct freed_use {
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
 	bool first;	   /* watched from the block's free on: nobody touched it before */
 	bool unpointed;	   /* no register that the address was made of pointed to the block */
+	struct home from;  /* then: where the pointer had been loaded from; or unknown */
 };
 
 /* Somebody still points to a block that was freed. */

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 15
+#define EVIDENCE_VERSION 16
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -170,7 +170,8 @@ static const struct model_field freed_use_list[] = {
 	FIELD(STACK, freed_use, user), FIELD(BOOL, freed_use, poison),
 	FIELD_SINCE(4, BOOL, freed_use, place_reused), FIELD_SINCE(6, BOOL, freed_use, fenced),
 	FIELD_SINCE(6, U64, freed_use, width), FIELD_SINCE(8, BOOL, freed_use, first),
-	FIELD_SINCE(13, BOOL, freed_use, unpointed), { 0 },
+	FIELD_SINCE(13, BOOL, freed_use, unpointed),
+	FIELD_OF_SINCE(16, STRUCT, freed_use, from, home_fields), { 0 },
 };
 static const struct model_fields freed_use_fields = FIELDS(freed_use, freed_use_list);
 

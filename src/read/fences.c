@@ -7,6 +7,7 @@
 #include "arch/arch.h"
 #include "arch/operands.h"
 #include "arch/store.h"
+#include "read/backtrack.h"
 #include "read/damage_inside.h"
 
 #define ACCESSES_MAX 4096 /* in one process */
@@ -67,6 +68,44 @@ static bool tell_instruction(const struct log_fence_access *access, struct heap_
 	return !within_last_word(&what, &registers, ret);
 }
 
+/* The record that the agent made of it where it was far from every block. */
+static bool find_record(const struct log_findings *r, const struct log_fence_access *access,
+			struct crash_place *ret)
+{
+	struct log_crash record;
+
+	*ret = (struct crash_place){ .log = r->log };
+	log_reader_rewind(&r->log->reader);
+	while (log_reader_next(&r->log->reader, &ret->item))
+		if (ret->item.head.type == LOG_CRASH &&
+		    log_payload(&ret->item, &record, sizeof(record)) &&
+		    record.fault_address == access->address && record.tid == access->tid &&
+		    record.gregs[LOG_GREG_RIP] == access->gregs[LOG_GREG_RIP])
+			return true;
+	return false;
+}
+
+/* Where its pointer was loaded from: somebody may have put a bad one there. */
+static void tell_origin(const struct log_findings *r, const struct log_fence_access *access,
+			struct heap_finding *ret)
+{
+	struct crash_record record = { 0 };
+	struct backtrack backtrack = { 0 };
+	struct crash_place place;
+	struct err why = { 0 };
+
+	if (!find_record(r, access, &place))
+		return;
+	crash_record_open(&place, &record);
+	if (backtrack_read(&record, r->of->symbols, &backtrack, &why) == 0 &&
+	    backtrack.steps.count > 0 && !backtrack.steps.items[0].by_value) {
+		home_copy(&ret->from, &backtrack.steps.items[0].home);
+		ret->pointer = backtrack.steps.items[0].value;
+	}
+	backtrack_deinit(&backtrack);
+	crash_record_deinit(&record);
+}
+
 static enum heap_kind kind_of(const struct log_fence_access *access)
 {
 	bool write = access->flags & LOG_FENCE_WRITE;
@@ -101,6 +140,8 @@ static void read_access(struct log_findings *r, const struct log_item *item)
 		heap_finding_deinit(&finding);
 		return;
 	}
+	if (finding.unpointed && finding.kind == HEAP_OVER_READ)
+		tell_origin(r, &access, &finding);
 	if (access.context != 0)
 		(void)event_log_context(r->log, access.context, r->of->symbols, &finding.seen_at);
 	timeline_place_record(&r->timeline, item, &finding.when);

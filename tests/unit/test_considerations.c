@@ -101,6 +101,7 @@ static const struct {
 	{ "block-address", "address_of_a_block", "address_of_a_block_unnamed" },
 	{ "live-pointer", "pointer_to_a_live_block", "pointer_to_a_freed_block" },
 	{ "live-pointer", "reader_gone_astray", "pointer_to_a_freed_block" },
+	{ "reader-strayed", "read_by_one_who_left", "another_has_left" },
 };
 
 static const struct consideration *row_called(const char *name)

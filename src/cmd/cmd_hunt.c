@@ -285,11 +285,8 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 {
 	const struct hunt_options *options = inv->options;
 	struct hunt_request request = { .signature = options->signature,
-					.sentinel = { .dir = options->sentinel,
-						      .redhand = REDHAND_VERSION,
-						      .replace = true,
-						      .run_sh = sentinel_run_sh,
-						      .readme = sentinel_readme },
+					.sentinel_dir = options->sentinel,
+					.sentinel_words = &sentinel_words,
 					.fresh = options->trial.fresh };
 	int r = set_up(inv, h, err);
 

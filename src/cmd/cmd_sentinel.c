@@ -117,10 +117,8 @@ static int create(const struct invocation *inv, struct err *err)
 					    .file_count = options->files.count,
 					    .env = options->env.items,
 					    .env_count = options->env.count,
-					    .redhand = REDHAND_VERSION,
-					    .replace = options->replace,
-					    .run_sh = sentinel_run_sh,
-					    .readme = sentinel_readme };
+					    .words = &sentinel_words,
+					    .replace = options->replace };
 	int r = common_open_case(&options->common, &cs, err);
 
 	if (r == 0)

@@ -1,9 +1,6 @@
 #pragma once
 
-#include "studies/sentinel/sentinel.h"
+#include "studies/sentinel/make.h"
 
-/* README.md of a sentinel, for people who have never heard of redhand. */
-void sentinel_readme(const struct sentinel *sentinel, struct strbuf *ret);
-
-/* run.sh: what any CI can call. */
-extern const char sentinel_run_sh[];
+/* README.md, for people who have never heard of redhand, and run.sh. */
+extern const struct sentinel_words sentinel_words;

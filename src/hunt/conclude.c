@@ -60,17 +60,19 @@ static int write_sentinel(struct inquiry *inq, const char *dir, struct err *err)
 	AUTO(sentinel_made_deinit) struct sentinel_made made = { 0 };
 	bool minimal = inq->how.minimal_series.value != 0;
 	struct series_found plain = { .id = inq->how.minimal_series };
-	struct sentinel_request request = inq->request->sentinel;
 	int r = 0;
 
-	request.dir = dir;
 	if (!minimal)
 		r = case_series(inq->cs, &inq->how.plain.identity, 0, &plain, err);
 	if (r == 0)
 		r = sentinel_source_init(&source, inq->cs, plain.id,
 					 minimal ? NULL : inq->known.target->signature.id, err);
 	if (r == 0)
-		r = sentinel_make(inq->cs, &source, &request, &made, err);
+		r = sentinel_make(inq->cs, &source,
+				  &(struct sentinel_request){ .dir = dir,
+							      .words = inq->request->sentinel_words,
+							      .replace = true },
+				  &made, err);
 	if (r == 0)
 		r = sentinel_remember(inq->cs, dir, &source, err);
 	if (r < 0)
@@ -83,7 +85,7 @@ static int write_sentinel(struct inquiry *inq, const char *dir, struct err *err)
 static int make_sentinel(struct inquiry *inq)
 {
 	AUTO(mem_freep) char *own = mem_printf("%s/sentinel", case_dir(inq->cs));
-	const char *dir = inq->request->sentinel.dir ?: own;
+	const char *dir = inq->request->sentinel_dir ? inq->request->sentinel_dir : own;
 	struct err why = { 0 };
 
 	if (!inq->known.target || inq->ret->interrupted)

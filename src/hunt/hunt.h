@@ -1,7 +1,6 @@
 #pragma once
 
 #include "run/framework/framework.h"
-#include "studies/sentinel/make.h"
 #include "studies/series/minimize.h"
 #include "studies/series/repro.h"
 
@@ -50,8 +49,9 @@ struct hunt_request {
 	const struct framework *framework; /* NULL: no tests to choose from */
 	const char *no_framework;	   /* why there are none: a sentence; NULL */
 	struct series_identity
-		minimize; /* of that search, without the list (minimize_identify()) */
-	struct sentinel_request sentinel; /* dir NULL: in the case */
+		minimize;	  /* of that search, without the list (minimize_identify()) */
+	const char *sentinel_dir; /* NULL: in the case */
+	const struct sentinel_words *sentinel_words;
 	uint64_t seed;
 	double budget_s;	  /* 0: none */
 	uint64_t budget_trials;	  /* 0: none */

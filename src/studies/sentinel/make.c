@@ -448,7 +448,7 @@ static void add_origin(struct making *m)
 	char now[WHEN_MAX];
 
 	s->made = mem_strdup(when_text((int64_t)time(NULL) * 1000, now));
-	s->redhand = mem_strdup(m->request->redhand);
+	s->redhand = mem_strdup(m->request->words->redhand);
 	if (m->git)
 		s->commit = surroundings_commit(m->root);
 	if (path_below(m->root, m->dir)) {
@@ -493,10 +493,11 @@ static int write_all(struct making *m, struct err *err)
 	int r;
 
 	sentinel_write(s, &text);
-	m->request->readme(s, &readme);
+	m->request->words->readme(s, &readme);
 	for (size_t i = 0; i < s->tests.count; i++)
 		strbuf_addf(&tests, "%s\n", s->tests.items[i]);
-	r = write_file(m, "run.sh", m->request->run_sh, strlen(m->request->run_sh), 0755, err);
+	r = write_file(m, "run.sh", m->request->words->run_sh, strlen(m->request->words->run_sh),
+		       0755, err);
 	if (r == 0)
 		r = write_file(m, "README.md", strbuf_str(&readme), readme.len, 0644, err);
 	if (r == 0 && s->tests.count > 0)

@@ -6,16 +6,22 @@
 /*
  * Making a sentinel: what the trials were, turned into a directory that any checkout can use.
  */
+
+/* What people read in it, and what any CI can call. */
+struct sentinel_words {
+	const char *redhand; /* its version */
+	const char *run_sh;
+	void (*readme)(const struct sentinel *sentinel, struct strbuf *ret);
+};
+
 struct sentinel_request {
 	const char *dir;
 	const char *const *files; /* to copy and use from there, as the user named them */
 	size_t file_count;
 	const char *const *env; /* NAME or NAME=VALUE */
 	size_t env_count;
-	const char *redhand; /* its version */
-	bool replace;	     /* a sentinel that is there already */
-	const char *run_sh;  /* what any CI can call */
-	void (*readme)(const struct sentinel *sentinel, struct strbuf *ret); /* for people */
+	const struct sentinel_words *words;
+	bool replace; /* a sentinel that is there already */
 };
 
 struct sentinel_made {

@@ -753,6 +753,21 @@ static bool find_access(struct backtracker *reader, struct where *where, bool in
 	return found;
 }
 
+/* A system call was given it: which of its arguments? */
+static bool begin_call(struct backtracker *reader, struct where *where, uint64_t *value)
+{
+	static const char *const names[] = { "rdi", "rsi", "rdx", "r10", "r8", "r9" };
+	const struct registers *now = &reader->frames[0].registers;
+
+	*value = reader->record->raw.fault_address;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		where->reg = arch_register_find(arch_native(), names[i]);
+		if (now->known & 1u << where->reg && now->value[where->reg] == *value)
+			return true;
+	}
+	return false;
+}
+
 /* The register or memory that held the bad pointer. False when there is none. */
 static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
 {
@@ -764,6 +779,8 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 	*where = (struct where){ .at = reader->frames[0].pc };
 	if (record->signo == SIGFPE)
 		return begin_division(reader, where, value);
+	if (record->signo == SIGSYS)
+		return begin_call(reader, where, value);
 	if (!in_code) {
 		/* Jumped to: the caller has the pointer. */
 		reader->ret->executes = true;

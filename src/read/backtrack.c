@@ -33,6 +33,8 @@ struct trap backtrack_trap(const struct machine_frame *frame)
 			      .registers = &frame->registers };
 }
 
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
 static bool covers(const struct log_block *block, uint64_t address)
 {
 	return address >= block->start && address - block->start < (block->size ? block->size : 1);
@@ -93,6 +95,8 @@ bool backtrack_is_dangling(const struct log_block *to, const struct log_block *f
 	return (to->id != 0 && to->state == LOG_BLOCK_FREED) ||
 	       (former->id != 0 && former->state == LOG_BLOCK_FREED);
 }
+
+/* ---- homes ----------------------------------------------------------------------------------- */
 
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret)
 {
@@ -161,6 +165,8 @@ void backtrack_name_home(const struct backtracker *reader, uint64_t address, boo
 	else
 		backtrack_name_global(reader, address, home);
 }
+
+/* ---- handles --------------------------------------------------------------------------------- */
 
 static bool register_value(const struct backtracker *reader, size_t frame, uint64_t at, int reg,
 			   unsigned int depth, uint64_t *ret);
@@ -291,6 +297,8 @@ void backtrack_step_deinit(struct backtrack_step *step)
 	mem_free(step->instruction);
 }
 
+/* ---- values ---------------------------------------------------------------------------------- */
+
 /* What a load brings, if its place is known and was recorded. */
 static bool loaded_value(const struct backtracker *reader, uint64_t address, unsigned int width,
 			 uint64_t *ret)
@@ -410,6 +418,9 @@ static bool register_value(const struct backtracker *reader, size_t frame, uint6
 		return arch_value_computed(&trap, at, reg, ret);
 	}
 }
+
+/* ---- the way back -----------------------------------------------------------------------------
+ */
 
 /* The register with the object's address has been overwritten. In a loop it has the next one's. */
 static void take_hint(struct backtracker *reader, const struct where *where,

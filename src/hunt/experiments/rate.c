@@ -436,10 +436,14 @@ int rate_take(struct inquiry *inq, struct series_id series)
 	return tell(inq);
 }
 
+/* ---- first with allocation ids ---- */
+
 static bool is_long(const struct inquiry *inq)
 {
 	return inq->known.summary.use.wall_mean_s >= LONG_S;
 }
+
+/* ---- slots, where trials mostly wait ---- */
 
 /* Of the time that a trial takes, the part in which it keeps a core busy. */
 static double busy(const struct inquiry *inq)
@@ -632,6 +636,8 @@ int rate_again(struct inquiry *inq)
 	return r;
 }
 
+/* ---- as it is ---- */
+
 static bool rate_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.too_slow;
@@ -684,6 +690,8 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 						.applies = rare_applies,
 						.price = rare_price,
 						.run = rare_run };
+
+/* ---- how often exactly: last, for the proof of a fix ---- */
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {

@@ -87,6 +87,9 @@ static void set_watch_on_holder(struct bench *bench)
 	held->list.count = 0;
 }
 
+/* ---- the account ------------------------------------------------------------------------------
+ */
+
 static uint32_t count_of(const uint8_t *bytes)
 {
 	uint32_t count;
@@ -290,6 +293,9 @@ static void account_of(const struct trial_hits *log, const struct hit *last,
 	    said_number(account.dropped), said_part(&takers), said_count(account.more));
 }
 
+/* ---- what came before and after ---------------------------------------------------------------
+ */
+
 static bool is_after(const struct hit *caught, const struct hit *last)
 {
 	return caught->log == last->log && caught->hit->number > last->hit->number &&
@@ -438,6 +444,9 @@ static void find_holder(struct bench *bench, uint64_t id)
 	}
 	home_deinit(&home);
 }
+
+/* ---- who gave what he did not have ------------------------------------------------------------
+ */
 
 /* `at`: where it was given, or handed out. */
 static void tell_account(struct bench *bench, const struct hit *at, const struct hit *last,
@@ -692,6 +701,9 @@ static const struct round_ops holder_round = { .id = 12,
 					       .read_any = read_holder,
 					       .enough = enough_holders };
 
+/* ---- as evidence ------------------------------------------------------------------------------
+ */
+
 static bool has_function(const struct stack *stack, const char *function)
 {
 	for (size_t i = 0; i < stack->count; i++)
@@ -777,6 +789,8 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 			said_copy(&e->note, &release->account);
 	}
 }
+
+/* ---- the experiment ---- */
 
 /* Guards have shown an object that was used after its end. */
 static bool applies(struct inquiry *inq, struct said *why)

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/now.h"
 #include "judge/judge.h"
 
 struct choice {
@@ -70,8 +71,7 @@ static int begin(struct inquiry *inq, const struct experiment_ops *ops, const st
 	size_t others;
 	int r;
 
-	*ret = (struct choice){ .since_s = series_now_s(),
-				.evidence = evidence_of(inq)->list.count };
+	*ret = (struct choice){ .since_s = clock_s(), .evidence = evidence_of(inq)->list.count };
 	count(inq, &ret->ran, &ret->failed);
 	judge_evidence(evidence_of(inq), &verdict);
 	SAY(&choice.why, "choice:why",
@@ -86,7 +86,7 @@ static int begin(struct inquiry *inq, const struct experiment_ops *ops, const st
 static int end(struct inquiry *inq, const struct choice *choice)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
-	struct choice_record ended = { .seconds = series_now_s() - choice->since_s };
+	struct choice_record ended = { .seconds = clock_s() - choice->since_s };
 	int r;
 
 	count(inq, &ended.trials, &ended.failures);

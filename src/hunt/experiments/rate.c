@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "run/settings.h"
 #include "run/stored.h"
 #include "search/stats/rate.h"
@@ -362,7 +363,7 @@ static int measure_rare(struct inquiry *inq)
 
 	if (r < 0 || !may_go_on(inq) || shown(inq))
 		return r;
-	rare_end = series_now_s() + SHARE_RARE * inq->request->budget_s;
+	rare_end = clock_s() + SHARE_RARE * inq->request->budget_s;
 	if (inq->spending.budget.deadline_s > rare_end)
 		inq->spending.budget.deadline_s = rare_end;
 	return measure(inq, most_trials(inq, TRIALS_RARE), FAILURES, 0);

@@ -244,7 +244,7 @@ bool bench_settled(const struct bench *bench);
 bool bench_plain_fault(const struct bench *bench);
 /* Where the first crash was: crash_place(). */
 void bench_first_place(const struct bench *bench, struct strbuf *sb);
-/* How often it failed, before and on the bench. */
+/* How often it failed as it is chased, before and on the bench. */
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed);
 
 int bench_open(struct bench *bench, struct case_store *cs, const struct chase_request *request,

@@ -227,9 +227,9 @@ static char *settings_of(const struct inquiry *inq)
 /* The first crash began the chase; others may be more frequent. */
 static bool seen_once(const struct inquiry *inq)
 {
-	return inq->known.target && !inq->known.match.exact && inq->known.target_rate.failed <= 1 &&
-	       inq->known.ids.series.value != 0 && inq->how.plain.observer == OBSERVE_IDS &&
-	       inq->how.short_list[0] == '\0';
+	return inq->known.target && !inq->known.match.exact &&
+	       inq->known.target->rate.failed <= 1 && inq->known.ids.series.value != 0 &&
+	       inq->how.plain.observer == OBSERVE_IDS && inq->how.short_list[0] == '\0';
 }
 
 static void fill_request(struct inquiry *inq)

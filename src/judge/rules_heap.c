@@ -428,10 +428,29 @@ bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *
 	return false;
 }
 
+/* An object of Python's ends with its last reference. That it ended twice says that its count went
+ * on after its end; who did that is what is asked. */
+static bool counted_on(const struct facts *facts, const struct evidence *bad)
+{
+	const struct block_life *block = bad->bad_free->block;
+	bool recycled;
+
+	if (!block || !block->python || !block->key)
+		return false;
+	VEC_FOREACH (&facts->list->list, e) {
+		const struct block_life *used =
+			holder_damns(e) ? e->holder->target : freed_block(e, &recycled);
+
+		if (e->failing && used && used->key && key_same_context(used->key, block->key))
+			return true;
+	}
+	return false;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	VEC_FOREACH (&facts->list->list, e) {
-		if (!is_bad_free(rule, e))
+		if (!is_bad_free(rule, e) || counted_on(facts, e))
 			continue;
 		if (!ret->main || tells_more(e, ret->main))
 			ret->main = e;

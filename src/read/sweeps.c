@@ -141,7 +141,9 @@ static bool was_way(const struct sweeping *s, const struct log_holder *holder)
 static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_block *target)
 {
 	struct event_log *home = event_logs_owner(s->logs, s->log, target->id);
-	struct heap_dangling fresh = { .size = target->size, .trial = s->trial };
+	struct heap_dangling fresh = { .size = target->size,
+				       .trial = s->trial,
+				       .python = target->api == LOG_API_PYTHON_OBJECT };
 	struct log_context row;
 
 	if (!home || !log_context_row(&home->reader, target->context, &row))

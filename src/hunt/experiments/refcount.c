@@ -47,8 +47,11 @@ void release_deinit(struct release *release)
 
 static bool is_used_object(const struct heap_finding *f)
 {
-	return f->python && f->key && !f->live && !f->continued && f->freed.count > 0 &&
-	       (f->kind == HEAP_USE_AFTER_FREE || f->kind == HEAP_WRITE_AFTER_FREE);
+	/* Without its ordinal the key would be that of all objects made there. */
+	return f->python && f->key && strchr(f->key, '#') && !f->live && !f->continued &&
+	       f->freed.count > 0 &&
+	       (f->kind == HEAP_USE_AFTER_FREE || f->kind == HEAP_WRITE_AFTER_FREE ||
+		f->kind == HEAP_DOUBLE_FREE);
 }
 
 void refcount_note(struct bench *bench, const struct heap_report *report)
@@ -111,8 +114,10 @@ static uint64_t used_block(struct bench *bench)
 	return 0;
 }
 
+static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last);
+
 /* The store that left 0, by the last reference of this block; of the words that were watched, the
- * one that counts. */
+ * one that counts. Where the crash does not know the block (0), of one that was counted on. */
 static const struct hit *last_reference(const struct trial_hits *log, uint64_t id)
 {
 	const struct hit *found = NULL;
@@ -120,8 +125,10 @@ static const struct hit *last_reference(const struct trial_hits *log, uint64_t i
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
 
-		if (hit->id == id && !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-		    count_of(hit->old) == 1 && count_of(hit->new) == 0)
+		if ((hit->id == id || id == 0) &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    count_of(hit->old) == 1 && count_of(hit->new) == 0 &&
+		    (id != 0 || first_touch(log, caught)))
 			found = caught;
 	}
 	return found;
@@ -506,12 +513,11 @@ static void find_over_release(struct bench *bench, const struct trial_hits *log,
 	home_deinit(&home);
 }
 
-static const struct hit *read_end(struct bench *bench)
+static const struct hit *read_end(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	uint64_t id = used_block(bench);
-	const struct trial_hits *log = id != 0 ? reading_hits(bench->round.reading) : NULL;
-	const struct hit *last = log ? last_reference(log, id) : NULL;
+	const struct trial_hits *log = passed ? NULL : reading_hits(bench->round.reading);
+	const struct hit *last = log ? last_reference(log, used_block(bench)) : NULL;
 
 	if (!last)
 		return NULL;
@@ -527,7 +533,7 @@ static const struct hit *read_end(struct bench *bench)
 
 static void read_any(struct bench *bench, bool passed)
 {
-	const struct hit *last = read_end(bench);
+	const struct hit *last = read_end(bench, passed);
 
 	if (last)
 		find_holder(bench, last->hit->id);
@@ -671,7 +677,7 @@ static void read_holder(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
 	uint32_t watch = (uint32_t)bench->watchset.list.count - 1;
-	const struct hit *last = read_end(bench);
+	const struct hit *last = read_end(bench, passed);
 	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
 	const struct hit *stored = last ? pointer_stored(log, last, watch) : NULL;
 	const struct hit *touch = last ? first_touch(log, last) : NULL;

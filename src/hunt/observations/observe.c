@@ -161,7 +161,7 @@ static void see_target(struct bench *bench, const struct crash_reading *crashed,
 	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols,
 			observation->target);
 	observation->target->value = step->value;
-	observation->target_exact = step->value == freed.start;
+	observation->target_exact = log_block_begins(freed.api, step->value - freed.start);
 	observation->former = freed;
 	observation->former.value = step->value;
 }

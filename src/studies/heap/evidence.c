@@ -4,6 +4,7 @@
 
 #include "base/cstr.h"
 #include "read/field_names.h"
+#include "wire/log_format.h"
 
 /* One finding, as one trial saw it. */
 struct seen_once {
@@ -77,6 +78,8 @@ static void tell_free(const struct seen_once *once, struct evidence *ret)
 	bad->pointer = once->seen->address + (uint64_t)once->seen->offset;
 	if (f->kind != HEAP_INVALID_FREE)
 		bad->block = life_of(once);
+	if (bad->block)
+		bad->block->python = f->python;
 	stack_copy(&bad->second, &f->seen_at);
 	if (f->kind == HEAP_MISMATCHED_FREE)
 		bad->how = mem_printf("%s, then %s", f->allocated_by, f->freed_by);
@@ -280,7 +283,8 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 		tell_home(holder, e.holder);
 		e.holder->target = target_of(dangling, holder);
 		e.holder->used = true;
-		e.holder->exact = holder->target_offset == 0;
+		e.holder->exact = log_block_begins(dangling->python ? LOG_API_PYTHON_OBJECT : 0,
+						   (uint64_t)holder->target_offset);
 		e.holder->on_stack_too = contested && e.holder->home.kind != HOME_STACK;
 		VEC_PUSH(&ret->list, e);
 	}

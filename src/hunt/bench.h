@@ -79,6 +79,7 @@ struct race;
 struct release {
 	char *key; /* of the object; NULL: none is looked for */
 	uint64_t size;
+	int64_t offset;	       /* of the count, once it was caught */
 	uint64_t caught;       /* failing trials in which the last reference was seen to go */
 	struct stack born;     /* where it was made */
 	struct stack last;     /* where that reference went */

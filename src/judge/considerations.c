@@ -421,6 +421,29 @@ static bool pointer_on_stack(const struct weighing *w)
 	return holder(w) && holder(w)->on_stack_too;
 }
 
+/* Then the reference was there, and somebody gave it back who had none. */
+static bool holder_counted(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if ((*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted)
+			return true;
+	return false;
+}
+
+/* An object that counts its references: the first to touch it after its end takes one, and has the
+ * pointer from somebody who kept it. */
+static bool takes_reference(const struct weighing *w)
+{
+	const struct evidence *use = is_store(w) ? first_use(w->facts, store(w)->victim) : NULL;
+
+	return use && !use->freed_use->fenced;
+}
+
+static bool by_exclusion(const struct weighing *w)
+{
+	return release_by_exclusion(w->proof->main);
+}
+
 static bool freer_unknown(const struct weighing *w)
 {
 	return holder(w) && holder(w)->target->freed.count == 0 && !holder(w)->frame;
@@ -774,6 +797,9 @@ const struct consideration considerations[] = {
 	  NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
+	{ "holder-counted", CLASS(DANGLING_HOLDER), holder_counted, DOUBT, NULL },
+	{ "takes-reference", CLASS(WRITE_AFTER_FREE), takes_reference, DOUBT, NULL },
+	{ "by-exclusion", CLASS(OVER_RELEASE), by_exclusion, DOUBT, NULL },
 	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },
 	{ "only-passing", BAD_FREES, only_passing, DOUBT, NULL },
 	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT, NULL },

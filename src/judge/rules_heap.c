@@ -478,7 +478,7 @@ static const struct reference_party *over_releaser(const struct evidence *e)
 	const struct reference_party *found = NULL;
 
 	VEC_FOREACH (&e->account->parties, party) {
-		if (party->given == party->taken)
+		if (party->given == party->taken && !party->alone)
 			continue;
 		/* What one function takes another may give back for it. */
 		if (found || party->taken > party->given)
@@ -515,6 +515,13 @@ void weigh_release(const struct rule *rule, const struct facts *facts, struct pr
 	ret->fits = ret->caught * 2 > ret->watched;
 }
 
+bool release_by_exclusion(const struct evidence *e)
+{
+	const struct reference_party *party = over_releaser(e);
+
+	return party && party->alone;
+}
+
 void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		  struct said *sentence)
 {
@@ -522,8 +529,9 @@ void tell_release(const struct facts *facts, const struct proof *proof, struct v
 	const struct reference_party *party = over_releaser(proof->main);
 
 	(void)facts;
-	SAY(sentence, "told:release", said_site(&party->at), said_number(party->given),
-	    said_number(party->taken), said_site(account->block ? &account->block->freed : NULL));
+	SAY(sentence, party->alone ? "told:release-alone" : "told:release", said_site(&party->at),
+	    said_number(party->given), said_number(party->taken),
+	    said_site(account->block ? &account->block->freed : NULL));
 	if (account->block && account->block->freed.count > 0)
 		stack_copy(&ret->freed_by, &account->block->freed);
 	stack_copy(&ret->writer, &party->at);

@@ -28,6 +28,7 @@ static struct block_life *life_of(const struct seen_once *once)
 		.state = f->live ? BLOCK_LIVE : BLOCK_FREED,
 		.former = f->recycled,
 		.poison = f->poison,
+		.python = f->python,
 	};
 	stack_copy(&life->allocated, &f->allocated);
 	stack_copy(&life->freed, &f->freed);
@@ -78,8 +79,6 @@ static void tell_free(const struct seen_once *once, struct evidence *ret)
 	bad->pointer = once->seen->address + (uint64_t)once->seen->offset;
 	if (f->kind != HEAP_INVALID_FREE)
 		bad->block = life_of(once);
-	if (bad->block)
-		bad->block->python = f->python;
 	stack_copy(&bad->second, &f->seen_at);
 	if (f->kind == HEAP_MISMATCHED_FREE)
 		bad->how = mem_printf("%s, then %s", f->allocated_by, f->freed_by);

@@ -381,6 +381,8 @@ bool cuts_wait(const struct bench *bench);
 
 /* refcount.c: is one of the findings an object that was used after its end? */
 void refcount_note(struct bench *bench, const struct heap_report *report);
+/* An object of CPython's that was used after its end, and is found again in other trials; NULL. */
+const struct block_life *refcount_object(const struct evidence_list *list);
 void release_deinit(struct release *release);
 
 /* to_evidence.c: a level's observations become a hop and its evidence, and are handed over. */

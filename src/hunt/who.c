@@ -53,7 +53,8 @@ static bool may_read_freed(const struct inquiry *inq)
 static bool worth(struct inquiry *inq, struct said *why)
 {
 	if (inq->known.damaged)
-		return damaged_bytes(inq) || read_by_somebody(inq);
+		return damaged_bytes(inq) || read_by_somebody(inq) ||
+		       refcount_object(&inq->evidence);
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {

@@ -913,29 +913,30 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 
 /* ---- the experiment ---- */
 
-/* Where guards were asked before there was a chase. */
-static void note_evidence(struct release *release, const struct evidence_list *list)
+const struct block_life *refcount_object(const struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, e) {
-		const struct block_life *block =
-			e->kind == EVIDENCE_FREED_USE && e->failing ? e->freed_use->block : NULL;
-
-		if (release->key || !block || !block->python || !block->key ||
-		    !strchr(block->key, '#'))
-			continue;
-		release->key = mem_strdup(block->key);
-		release->size = block->size;
-	}
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->failing && e->freed_use->block &&
+		    e->freed_use->block->python && e->freed_use->block->key &&
+		    strchr(e->freed_use->block->key, '#'))
+			return e->freed_use->block;
+	return NULL;
 }
 
-/* Guards have shown an object that was used after its end. */
+/* Guards have shown an object that was used after its end, here or before there was a chase. */
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct release *release = &inq->bench->release;
+	const struct block_life *object =
+		inq->known.damaged ? refcount_object(&inq->bench->ret->evidence) : NULL;
 
 	if (release->key)
 		return inq->bench->told;
-	note_evidence(release, &inq->evidence);
+	if (object) {
+		release->key = mem_strdup(object->key);
+		release->size = object->size;
+		inq->bench->told = true;
+	}
 	return release->key;
 }
 

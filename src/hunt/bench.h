@@ -85,11 +85,11 @@ struct release {
 	struct stack last;     /* where that reference went */
 	struct said account;   /* its count over its life */
 	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
-	struct watchset
-		held; /* what alone pointed to it at the crash: a global, a word of a block */
-	struct stack stored; /* who put the pointer there */
-	uint64_t stores;     /* failing trials in which that was seen */
-	bool read_there;     /* whoever touched the object first had the pointer from there */
+	struct watchset held;  /* what still pointed to it at the crash: globals, words of blocks */
+	size_t first_holder, holder; /* which watches those are, and the one that is told */
+	struct stack stored;	     /* who put the pointer there */
+	uint64_t stores;	     /* failing trials in which that was seen */
+	bool read_there; /* whoever touched the object first had the pointer from there */
 };
 
 /* A mapped file that a register led to when a trial died. */

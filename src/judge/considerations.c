@@ -421,6 +421,14 @@ static bool pointer_on_stack(const struct weighing *w)
 	return holder(w) && holder(w)->on_stack_too;
 }
 
+static bool holder_is_rightful(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_HOLDER && e->failing && e->holder->counted)
+			return true;
+	return false;
+}
+
 /* Then the reference was there, and somebody gave it back who had none. */
 static bool holder_counted(const struct weighing *w)
 {
@@ -434,9 +442,13 @@ static bool holder_counted(const struct weighing *w)
  * pointer from somebody who kept it. */
 static bool takes_reference(const struct weighing *w)
 {
-	const struct evidence *use = is_store(w) ? first_use(w->facts, store(w)->victim) : NULL;
+	const struct evidence *main = w->proof->main, *use = NULL;
 
-	return use && !use->freed_use->fenced;
+	if (is_store(w))
+		use = first_use(w->facts, store(w)->victim);
+	else if (main->kind == EVIDENCE_FREED_USE)
+		use = first_use(w->facts, main->freed_use->block);
+	return use && !use->freed_use->fenced && holder_is_rightful(w->facts);
 }
 
 static bool by_exclusion(const struct weighing *w)
@@ -798,7 +810,8 @@ const struct consideration considerations[] = {
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
 	{ "holder-counted", CLASS(DANGLING_HOLDER), holder_counted, DOUBT, NULL },
-	{ "takes-reference", CLASS(WRITE_AFTER_FREE), takes_reference, DOUBT, NULL },
+	{ "takes-reference", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), takes_reference,
+	  DOUBT, NULL },
 	{ "by-exclusion", CLASS(OVER_RELEASE), by_exclusion, DOUBT, NULL },
 	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },
 	{ "only-passing", BAD_FREES, only_passing, DOUBT, NULL },

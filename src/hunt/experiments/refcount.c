@@ -79,13 +79,11 @@ static bool watch_round(struct bench *bench)
 	return watchset->list.count > 0;
 }
 
-/* The holder comes last: its number is the highest. Of the words that may be the count, the one
- * that is: others have traffic of their own. */
-static void set_watch_on_holder(struct bench *bench)
+/* The holders come last. Of the words that may be the count, the one that is: others have traffic
+ * of their own. */
+static void set_watch_on_holders(struct bench *bench)
 {
-	struct watchset *held = &bench->release.held;
-	struct watch_spec spec = held->list.items[0];
-	struct watchset *counts = &bench->watchset;
+	struct watchset *held = &bench->release.held, *counts = &bench->watchset;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < counts->list.count; i++)
@@ -94,9 +92,11 @@ static void set_watch_on_holder(struct bench *bench)
 		else
 			home_deinit(&counts->list.items[i].home);
 	counts->list.count = kept;
-
-	spec.reads = true;
-	VEC_PUSH(&bench->watchset.list, spec);
+	bench->release.first_holder = bench->release.holder = kept;
+	VEC_FOREACH (&held->list, spec) {
+		spec->reads = true;
+		VEC_PUSH(&counts->list, *spec);
+	}
 	held->list.count = 0;
 }
 
@@ -489,21 +489,22 @@ static void take_touch(struct bench *bench, const struct hit *touch, const struc
 	evidence_deinit(&e);
 }
 
-/* Before it is watched: which global is it, or which word of which block? */
-static void find_holder(struct bench *bench, uint64_t id)
+/* Before they are watched: which globals are they, or which words of which blocks? All of them, or
+ * none: of a holder that is not watched nobody knows whether it was counted. */
+static void find_holders(struct bench *bench, uint64_t id)
 {
-	struct release *release = &bench->release;
-	struct event_log *log = NULL;
-	struct home home = { 0 };
+	AUTO(swept_holders_deinit) struct swept_holders found;
+	struct watchset *held = &bench->release.held;
 
-	if (release->held.list.count == 0 &&
-	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log) {
-		if (home.kind == HOME_BLOCK)
-			(void)watchset_add_block(&release->held, home.key, home.offset, home.len);
+	sweeps_holders_of(bench->round.reading, id, &found);
+	if (held->list.count > 0 || found.known < found.count)
+		return;
+	for (size_t i = 0; i < found.known; i++)
+		if (found.homes[i].kind == HOME_BLOCK)
+			(void)watchset_add_block(held, found.homes[i].key, found.homes[i].offset,
+						 found.homes[i].len);
 		else
-			(void)watchset_add_global(&release->held, log, &home);
-	}
-	home_deinit(&home);
+			(void)watchset_add_global(held, found.logs[i], &found.homes[i]);
 }
 
 /* ---- who gave what he did not have ------------------------------------------------------------
@@ -570,23 +571,21 @@ static void find_over_release(struct bench *bench, const struct trial_hits *log,
 {
 	struct balances balances = { 0 };
 	const struct balance *found = NULL;
-	struct event_log *in = NULL;
-	struct home home = { 0 };
-	size_t holders = sweeps_holders_of(bench->round.reading, last->hit->id, &home, &in);
+	AUTO(swept_holders_deinit) struct swept_holders holders;
 	unsigned int below = 0;
 
+	sweeps_holders_of(bench->round.reading, last->hit->id, &holders);
 	balances_read(log, last, bench->symbols, &balances);
 	VEC_FOREACH (&balances.list, b)
 		if (b->given > b->taken) {
 			below++;
 			found = b;
 		}
-	if (below == 1 && ((found->taken > 0 && balances.net < (int)holders) ||
+	if (below == 1 && ((found->taken > 0 && balances.net < (int)holders.count) ||
 			   (balances.net < 0 && !found->clouded &&
 			    owes_extensions_nothing(&balances, log, last, bench->symbols))))
 		tell_account(bench, found->gave, last, found, false);
 	balances_deinit(&balances);
-	home_deinit(&home);
 }
 
 static const struct hit *read_end(struct bench *bench, bool passed)
@@ -613,7 +612,7 @@ static void read_any(struct bench *bench, bool passed)
 	const struct hit *last = read_end(bench, passed);
 
 	if (last)
-		find_holder(bench, last->hit->id);
+		find_holders(bench, last->hit->id);
 }
 
 static bool enough(struct bench *bench)
@@ -638,14 +637,14 @@ static const struct round_ops refcount_round = { .id = 5,
 						 .enough = enough,
 						 .missing = missing };
 
-/* Did the function that kept the pointer count it? The interpreter does; and whoever made the
+/* Was the pointer counted by the function that kept it? The interpreter does; and whoever made the
  * object has its first reference. */
 static bool is_counted(const struct trial_hits *log, const struct hit *last,
-		       const struct hit *stored, const char *keeper, struct symbols *symbols)
+		       const struct hit *stored, struct symbols *symbols)
 {
-	AUTO(mem_freep) char *extension = by_extension(stored, symbols);
+	AUTO(mem_freep) char *keeper = by_extension(stored, symbols);
 
-	if (!extension)
+	if (!keeper)
 		return true;
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == last->log && caught->hit->id == last->hit->id &&
@@ -725,11 +724,11 @@ static bool find_borrowed(struct bench *bench, const struct trial_hits *log,
 }
 
 /* Whoever reads the pointer there has handled the object, counted or not. */
-static bool read_by_other(const struct trial_hits *log, const struct hit *last, uint32_t watch,
+static bool read_by_other(const struct trial_hits *log, const struct hit *last, size_t first_holder,
 			  const char *function, struct symbols *symbols)
 {
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->watch == watch &&
+		if (caught->log == last->log && caught->hit->watch >= first_holder &&
 		    caught->hit->number < last->hit->number) {
 			AUTO(mem_freep) char *reader = by_extension(caught, symbols);
 
@@ -741,8 +740,7 @@ static bool read_by_other(const struct trial_hits *log, const struct hit *last, 
 
 /* The holder had its reference, and the interpreter counts right: if one function of an extension
  * alone has handled the object, it was that one, whatever it did. */
-static void find_only_one(struct bench *bench, const struct trial_hits *log, const struct hit *last,
-			  uint32_t watch)
+static void find_only_one(struct bench *bench, const struct trial_hits *log, const struct hit *last)
 {
 	struct balances balances = { 0 };
 	const struct balance *only = NULL;
@@ -752,7 +750,7 @@ static void find_only_one(struct bench *bench, const struct trial_hits *log, con
 		only = &balances.list.items[0];
 	if (only && only->gave && only->given == only->taken && !only->clouded &&
 	    owes_extensions_nothing(&balances, log, last, bench->symbols) &&
-	    !read_by_other(log, last, watch, only->function, bench->symbols))
+	    !read_by_other(log, last, bench->release.first_holder, only->function, bench->symbols))
 		tell_account(bench, only->gave, last, only, true);
 	balances_deinit(&balances);
 }
@@ -764,7 +762,7 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, bench->round.number, true);
 	struct holder_seen *holder = e.holder;
 
-	home_copy(&holder->home, &bench->watchset.list.items[bench->watchset.list.count - 1].home);
+	home_copy(&holder->home, &bench->watchset.list.items[bench->release.holder].home);
 	holder->target = mem_alloc(sizeof(*holder->target));
 	*holder->target = (struct block_life){ .id = last->hit->id,
 					       .key = mem_strdup(bench->release.key),
@@ -779,42 +777,63 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
-static bool still_points(struct bench *bench, uint64_t id)
+static bool still_points(struct bench *bench, uint64_t id, const struct home *watched)
 {
-	struct event_log *log = NULL;
-	struct home home = { 0 };
-	const struct home *watched =
-		&bench->watchset.list.items[bench->watchset.list.count - 1].home;
-	bool there = sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
-		     (same_variable(&home, watched) ||
-		      (home.kind == HOME_BLOCK && home_same(&home, watched)));
+	AUTO(swept_holders_deinit) struct swept_holders found;
+	bool there = false;
 
-	home_deinit(&home);
-	return there;
+	sweeps_holders_of(bench->round.reading, id, &found);
+	for (size_t i = 0; i < found.known; i++)
+		there |= same_variable(&found.homes[i], watched) ||
+			 (watched->kind == HOME_BLOCK && home_same(&found.homes[i], watched));
+	return there && found.known == found.count;
 }
 
-static void read_holder(struct bench *bench, bool passed)
+/* One that was not counted; else the one that the first user had the pointer from; else any. */
+static const struct hit *choose_holder(struct bench *bench, const struct trial_hits *log,
+				       const struct hit *last, bool *ret_counted, bool *ret_read)
+{
+	const struct hit *touch = first_touch(log, last), *chosen = NULL;
+	struct release *release = &bench->release;
+
+	for (size_t i = release->first_holder; i < bench->watchset.list.count; i++) {
+		const struct hit *stored = pointer_stored(log, last, (uint32_t)i);
+		bool counted, read;
+
+		if (!stored ||
+		    !still_points(bench, last->hit->id, &bench->watchset.list.items[i].home))
+			continue;
+		counted = is_counted(log, last, stored, bench->symbols);
+		read = touch && read_by(log, touch, (uint32_t)i, bench->symbols);
+		if (chosen && (*ret_counted < counted || (*ret_counted == counted && !read)))
+			continue;
+		chosen = stored;
+		*ret_counted = counted;
+		*ret_read = read;
+		release->holder = i;
+	}
+	return chosen;
+}
+
+static void read_holders(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	uint32_t watch = (uint32_t)bench->watchset.list.count - 1;
 	const struct hit *last = read_end(bench, passed);
 	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
-	const struct hit *stored = last ? pointer_stored(log, last, watch) : NULL;
-	const struct hit *touch = last ? first_touch(log, last) : NULL;
+	bool read_there = false, counted = false, borrowed = false;
+	const struct hit *stored =
+		last ? choose_holder(bench, log, last, &counted, &read_there) : NULL;
+	AUTO(mem_freep) char *keeper = stored ? function_of(stored, bench->symbols) : NULL;
 
-	AUTO(mem_freep) char *keeper = NULL;
-	bool read_there, counted;
-
-	if (!stored || !still_points(bench, last->hit->id))
+	if (!stored)
 		return;
-	keeper = function_of(stored, bench->symbols);
-	counted = keeper && is_counted(log, last, stored, keeper, bench->symbols);
 	if (release->stores++ == 0 && keeper && !counted)
 		tell_uncounted(bench, keeper);
 	copy_writer(bench, stored, &release->stored);
-	if (counted && !find_borrowed(bench, log, stored, last, watch))
-		find_only_one(bench, log, last, watch);
-	read_there = touch && read_by(log, touch, watch, bench->symbols);
+	for (size_t i = release->first_holder; counted && i < bench->watchset.list.count; i++)
+		borrowed = borrowed || find_borrowed(bench, log, stored, last, (uint32_t)i);
+	if (counted && !borrowed)
+		find_only_one(bench, log, last);
 	release->read_there |= read_there;
 	take_holder(bench, stored, last, read_there, counted);
 }
@@ -828,7 +847,7 @@ static const struct round_ops holder_round = { .id = 12,
 					       .observer = OBSERVE_HEAP,
 					       .planned = true,
 					       .same_hashes = true,
-					       .read_any = read_holder,
+					       .read_any = read_holders,
 					       .enough = enough_holders };
 
 /* ---- as evidence ------------------------------------------------------------------------------
@@ -950,7 +969,7 @@ static int watch_holder(struct bench *bench, struct err *err)
 	int r;
 
 	BENCH_SAY(bench, "chase:global");
-	set_watch_on_holder(bench);
+	set_watch_on_holders(bench);
 	r = bench_plan(bench, err);
 	return r == 0 ? round_run(bench, &holder_round, err) : r;
 }
@@ -970,7 +989,7 @@ static int run(struct inquiry *inq)
 			r = round_run(bench, &refcount_round, inq->err);
 		if (r == 0 && bench->release.held.list.count > 0 && bench_may_go_on(bench)) {
 			r = watch_holder(bench, inq->err);
-			home = &bench->watchset.list.items[bench->watchset.list.count - 1].home;
+			home = &bench->watchset.list.items[bench->release.holder].home;
 		}
 		tell(bench, home, &bench->ret->evidence);
 	}

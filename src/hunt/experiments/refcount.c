@@ -729,7 +729,8 @@ static bool read_by_other(const struct trial_hits *log, const struct hit *last, 
 {
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == last->log && caught->hit->watch >= first_holder &&
-		    caught->hit->number < last->hit->number) {
+		    caught->hit->number < last->hit->number &&
+		    points_into(word_of(caught->hit->old), last)) {
 			AUTO(mem_freep) char *reader = by_extension(caught, symbols);
 
 			if (reader && strcmp(reader, function) != 0)

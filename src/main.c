@@ -91,9 +91,9 @@ static int unknown_command(const char *name)
 	near = nearest_name(name, names, count);
 	(void)err_set(&err, -EINVAL, "there is no command '%s'", name);
 	if (near)
-		(void)err_remedy(&err, "redhand %s (all commands: redhand --help)", near);
+		(void)err_set_remedy(&err, "redhand %s (all commands: redhand --help)", near);
 	else
-		(void)err_remedy(&err, "redhand --help");
+		(void)err_set_remedy(&err, "redhand --help");
 	log_err(&err);
 	return EXIT_TROUBLE;
 }

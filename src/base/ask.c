@@ -48,18 +48,18 @@ int ask(const char *const *argv, struct strbuf *ret_out, int *ret_status, struct
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, -errno, "cannot make a pipe");
+		return err_set_errno(err, -errno, "cannot make a pipe");
 	reader = ends[0];
 	writer = ends[1];
 	r = start(argv, writer, &pid);
 	if (r < 0)
-		return err_errno(err, r, "cannot run '%s'", argv[0]);
+		return err_set_errno(err, r, "cannot run '%s'", argv[0]);
 	fd_close(writer);
 	fd_init(&writer);
 	drain(reader, ret_out);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_errno(err, -errno, "cannot wait for '%s'", argv[0]);
+			return err_set_errno(err, -errno, "cannot wait for '%s'", argv[0]);
 	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
 }

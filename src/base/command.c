@@ -67,7 +67,7 @@ static int no_subcommand(const struct command *command, int argc, char **argv, s
 			      argc > 2 && argv[2][0] != '-' ? argv[2] : "", all);
 	else
 		(void)err_set(err, -EINVAL, "%s wants one of: %s", command->name, all);
-	return err_remedy(err, "redhand %s --help", command->name);
+	return err_set_remedy(err, "redhand %s --help", command->name);
 }
 
 int command_resolve(const struct command *command, int *argc, char ***argv,
@@ -169,9 +169,9 @@ static int unknown_option(struct parser *p, const char *typed)
 		near = nearest_name(name, names, count);
 	}
 	if (near)
-		return err_remedy(p->err, "--%s (all options: redhand %s --help)", near,
-				  p->command->name);
-	return err_remedy(p->err, "redhand %s --help", p->command->name);
+		return err_set_remedy(p->err, "--%s (all options: redhand %s --help)", near,
+				      p->command->name);
+	return err_set_remedy(p->err, "redhand %s --help", p->command->name);
 }
 
 static int store_choice(const struct option *option, const char *text, unsigned int *ret,
@@ -229,9 +229,9 @@ static int store(struct parser *p, const struct option_group *group, const struc
 		break;
 	}
 	if (r < 0 && option->letter != '\0')
-		return err_prefix(p->err, "-%c (--%s)", option->letter, option->name);
+		return err_set_prefix(p->err, "-%c (--%s)", option->letter, option->name);
 	if (r < 0)
-		return err_prefix(p->err, "--%s", option->name);
+		return err_set_prefix(p->err, "--%s", option->name);
 	return 0;
 }
 
@@ -313,9 +313,9 @@ static int parse_one(struct parser *p, const char *arg)
 		      p->command->program == PROGRAM_NONE ? ", and nothing else can stand there"
 							  : "");
 	if (p->command->program == PROGRAM_NONE)
-		return err_remedy(p->err, "redhand %s --help", p->command->name);
-	return err_remedy(p->err, "put -- before the program: redhand %s [options] -- %s …",
-			  p->command->name, arg);
+		return err_set_remedy(p->err, "redhand %s --help", p->command->name);
+	return err_set_remedy(p->err, "put -- before the program: redhand %s [options] -- %s …",
+			      p->command->name, arg);
 }
 
 static int parse_all(struct parser *p, char ***ret_program)
@@ -335,13 +335,13 @@ static int parse_all(struct parser *p, char ***ret_program)
 	}
 	if (p->arg_count < p->command->args_min) {
 		(void)err_set(p->err, -EINVAL, "%s: something is missing", p->command->name);
-		return err_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
+		return err_set_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
 	}
 	if (*ret_program && p->command->program == PROGRAM_NONE)
 		return err_set(p->err, -EINVAL, "%s takes no program", p->command->name);
 	if (!*ret_program && p->command->program == PROGRAM_REQUIRED) {
 		(void)err_set(p->err, -EINVAL, "%s: no program to run", p->command->name);
-		return err_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
+		return err_set_remedy(p->err, "redhand %s %s", p->command->name, p->command->usage);
 	}
 	return 0;
 }

@@ -22,7 +22,7 @@ int err_set(struct err *err, int code, const char *fmt, ...)
 	return code;
 }
 
-int err_errno(struct err *err, int code, const char *fmt, ...)
+int err_set_errno(struct err *err, int code, const char *fmt, ...)
 {
 	va_list args;
 	size_t len;
@@ -37,7 +37,7 @@ int err_errno(struct err *err, int code, const char *fmt, ...)
 	return code;
 }
 
-int err_remedy(struct err *err, const char *fmt, ...)
+int err_set_remedy(struct err *err, const char *fmt, ...)
 {
 	va_list args;
 
@@ -51,7 +51,7 @@ int err_remedy(struct err *err, const char *fmt, ...)
 	return err->code;
 }
 
-int err_prefix(struct err *err, const char *fmt, ...)
+int err_set_prefix(struct err *err, const char *fmt, ...)
 {
 	char before[256], rest[sizeof(err->message)];
 	va_list args;

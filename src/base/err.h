@@ -24,11 +24,16 @@ struct err {
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Like err_set(), with ": strerror(-code)" at the end. */
-int err_errno(struct err *err, int code, const char *fmt, ...)
+int err_set_errno(struct err *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Adds what to try, unless somebody nearer to the cause already did. Returns err->code. */
-int err_remedy(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_set_remedy(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts "context: " before the sentence. Returns err->code. */
-int err_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int err_set_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Their names until all branches say the new ones. */
+#define err_errno err_set_errno
+#define err_remedy err_set_remedy
+#define err_prefix err_set_prefix

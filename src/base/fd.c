@@ -45,10 +45,11 @@ int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
-			(void)err_errno(err, -errno, "cannot write '%s'", name);
+			(void)err_set_errno(err, -errno, "cannot write '%s'", name);
 			if (errno == ENOSPC || errno == EDQUOT)
-				(void)err_remedy(err, "free some space and run the same command "
-						      "again: it goes on where it was");
+				(void)err_set_remedy(err,
+						     "free some space and run the same command "
+						     "again: it goes on where it was");
 			return err ? err->code : -errno;
 		}
 		at += n;
@@ -64,7 +65,7 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 	size_t len = 0, room = 4096;
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot open '%s'", path);
+		return err_set_errno(err, -errno, "cannot open '%s'", path);
 	data = mem_alloc(room + 1);
 	for (;;) {
 		ssize_t n = read(fd, data + len, room - len);
@@ -72,7 +73,7 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_errno(err, -errno, "cannot read '%s'", path);
+			return err_set_errno(err, -errno, "cannot read '%s'", path);
 		if (n == 0)
 			break;
 		len += (size_t)n;
@@ -103,31 +104,41 @@ bool file_holds_at(int dir, const char *name, const void *bytes, size_t len)
 	return pread(fd, held, len + 1, 0) == (ssize_t)len && memcmp(held, bytes, len) == 0;
 }
 
-/* Where every user has a group of the same number, to be in it is to be that user. */
-static bool is_own_group(gid_t group)
+int stat_check_owner(const struct stat *st, uid_t owner, const char *path, struct err *err)
 {
-	return group == getegid() && group == geteuid();
-}
+	/* Where every user has a group of the same number, to be in it is to be that user. */
+	bool own_group = st->st_gid == owner;
 
-int stat_check_ours(const struct stat *st, const char *path, struct err *err)
-{
-	if (st->st_uid != geteuid())
+	if (st->st_uid != owner)
 		(void)err_set(err, -EPERM, "'%s' belongs to another user (%u, not %u)", path,
-			      (unsigned int)st->st_uid, (unsigned int)geteuid());
-	else if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !is_own_group(st->st_gid)))
+			      (unsigned int)st->st_uid, (unsigned int)owner);
+	else if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !own_group))
 		(void)err_set(err, -EPERM, "'%s' can be changed by other users (mode %04o)", path,
 			      (unsigned int)st->st_mode & 07777);
 	else
 		return 0;
-	(void)err_remedy(err, "look at it, then make a copy of your own (cp -r), or chmod go-w");
+	(void)err_set_remedy(err,
+			     "look at it, then make a copy of your own (cp -r), or chmod go-w");
 	return -EPERM;
 }
 
-int fd_check_ours(int fd, const char *path, struct err *err)
+static int fd_check_owner(int fd, uid_t owner, const char *path, struct err *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot look at '%s'", path);
-	return stat_check_ours(&st, path, err);
+		return err_set_errno(err, -errno, "cannot look at '%s'", path);
+	return stat_check_owner(&st, owner, path, err);
+}
+
+int fd_check_owner_of(int fd, int dir, const char *path, struct err *err)
+{
+	struct stat above;
+
+	return fd_check_owner(fd, fstat(dir, &above) < 0 ? (uid_t)-1 : above.st_uid, path, err);
+}
+
+int fd_check_ours(int fd, const char *path, struct err *err)
+{
+	return fd_check_owner(fd, geteuid(), path, err);
 }

@@ -63,7 +63,7 @@ static int lift(struct removal *rm, int parent, const char *name)
 		if (errno == ENOTEMPTY || errno == EEXIST || errno == ENOTDIR)
 			continue;
 		if (errno != EACCES || permitted)
-			return err_errno(rm->err, -errno, "cannot remove '%s'", name);
+			return err_set_errno(rm->err, -errno, "cannot remove '%s'", name);
 		permitted = true;
 		permit(parent, name);
 		(void)fchmod(rm->top, 0700);
@@ -80,7 +80,7 @@ static int remove_entry(struct removal *rm, int dir, const struct dirent *entry,
 	if (r == -EISDIR)
 		return depth < TREE_DEEP ? remove_dir(rm, dir, entry->d_name, depth + 1)
 					 : lift(rm, dir, entry->d_name);
-	return r < 0 ? err_errno(rm->err, r, "cannot remove '%s'", entry->d_name) : 0;
+	return r < 0 ? err_set_errno(rm->err, r, "cannot remove '%s'", entry->d_name) : 0;
 }
 
 static int empty_dir(struct removal *rm, int fd, const char *name, unsigned int depth)
@@ -92,7 +92,7 @@ static int empty_dir(struct removal *rm, int fd, const char *name, unsigned int 
 
 	if (!stream) {
 		fd_close(again);
-		return err_errno(rm->err, -errno, "cannot list '%s'", name);
+		return err_set_errno(rm->err, -errno, "cannot list '%s'", name);
 	}
 	rewinddir(stream);
 	while (r == 0 && (entry = readdir(stream)) != NULL)
@@ -116,7 +116,8 @@ static int remove_dir(struct removal *rm, int parent, const char *name, unsigned
 		fd = dir_open(parent, name);
 	}
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_errno(rm->err, -errno, "cannot open '%s'", name);
+		return errno == ENOENT ? 0
+				       : err_set_errno(rm->err, -errno, "cannot open '%s'", name);
 	if (fstat(fd, &st) < 0 || st.st_dev != rm->device)
 		return err_set(rm->err, -EXDEV, "'%s' is on another file system and was left",
 			       name);
@@ -129,7 +130,7 @@ static int remove_dir(struct removal *rm, int parent, const char *name, unsigned
 		else
 			return r;
 	} while (r == -ENOTEMPTY && depth == 0); /* something was lifted into it */
-	return r < 0 ? err_errno(rm->err, r, "cannot remove '%s'", name) : 0;
+	return r < 0 ? err_set_errno(rm->err, r, "cannot remove '%s'", name) : 0;
 }
 
 int tree_remove_at(int dir, const char *name, struct err *err)
@@ -137,11 +138,12 @@ int tree_remove_at(int dir, const char *name, struct err *err)
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot look at '%s'", name);
+		return errno == ENOENT ? 0
+				       : err_set_errno(err, -errno, "cannot look at '%s'", name);
 	if (!S_ISDIR(st.st_mode)) {
 		int r = unlink_entry(dir, name, 0);
 
-		return r < 0 ? err_errno(err, r, "cannot remove '%s'", name) : 0;
+		return r < 0 ? err_set_errno(err, r, "cannot remove '%s'", name) : 0;
 	}
 	return remove_dir(&(struct removal){ .device = st.st_dev, .err = err }, dir, name, 0);
 }
@@ -236,7 +238,7 @@ int tree_move_at(int from, const char *name, int to, const char *to_name, struct
 	if (r == -EXDEV)
 		r = copy_entry(from, name, to, to_name, 0);
 	if (r < 0)
-		return err_errno(err, r, "cannot keep '%s'", name);
+		return err_set_errno(err, r, "cannot keep '%s'", name);
 	return tree_remove_at(from, name, err);
 }
 
@@ -246,7 +248,7 @@ static int make_path(const char *path, mode_t last, struct err *err)
 	int fault = path[0] == '\0' ? ENOENT : fault_hits("mkdir");
 
 	if (fault > 0)
-		return err_errno(err, -fault, "cannot create '%s'", path);
+		return err_set_errno(err, -fault, "cannot create '%s'", path);
 	for (char *p = copy + 1;; p++) {
 		char c = *p;
 
@@ -256,7 +258,7 @@ static int make_path(const char *path, mode_t last, struct err *err)
 		/* A slash at the end of the path, too, stands behind the last one. */
 		if (mkdir(copy, c == '\0' || p[1 + strspn(p + 1, "/")] == '\0' ? last : 0755) < 0 &&
 		    errno != EEXIST)
-			return err_errno(err, -errno, "cannot create '%s'", copy);
+			return err_set_errno(err, -errno, "cannot create '%s'", copy);
 		*p = c;
 		if (c == '\0')
 			break;
@@ -276,7 +278,7 @@ int tree_make_private(const char *path, struct err *err)
 
 	/* Not less than 0700 either, whatever the umask. */
 	if (r == 0 && !there && chmod(path, 0700) < 0)
-		return err_errno(err, -errno, "cannot set the mode of '%s'", path);
+		return err_set_errno(err, -errno, "cannot set the mode of '%s'", path);
 	return r;
 }
 
@@ -291,7 +293,7 @@ static int file_make_at(int dir, const char *name, struct err *err)
 		return r;
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot create '%s'", name);
+		return err_set_errno(err, -errno, "cannot create '%s'", name);
 	(void)fchmod(fd, 0600); /* whatever the umask takes away */
 	return fd;
 }
@@ -309,7 +311,7 @@ FILE *file_create_at(int dir, const char *name, struct err *err)
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (fd >= 0 && !stream) {
-		(void)err_errno(err, -errno, "cannot create '%s'", name);
+		(void)err_set_errno(err, -errno, "cannot create '%s'", name);
 		fd_close(fd);
 	}
 	return stream;

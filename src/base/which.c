@@ -28,17 +28,17 @@ static int refuse(const char *path, int code, struct err *err)
 	switch (code) {
 	case -EISDIR:
 		(void)err_set(err, code, "'%s' is a directory, not a program", path);
-		(void)err_remedy(err, "name the program in it");
+		(void)err_set_remedy(err, "name the program in it");
 		return code;
 	case -EACCES:
 		(void)err_set(err, code, "'%s' may not be run", path);
-		(void)err_remedy(err, "chmod +x it, or name its interpreter before it");
+		(void)err_set_remedy(err, "chmod +x it, or name its interpreter before it");
 		return code;
 	case -ENOENT:
 	case -ENOTDIR:
 		return err_set(err, -ENOENT, "there is no program '%s'", path);
 	default:
-		return err_errno(err, code, "cannot run '%s'", path);
+		return err_set_errno(err, code, "cannot run '%s'", path);
 	}
 }
 
@@ -56,8 +56,9 @@ int which(const char *name, const char *cwd, char **ret, struct err *err)
 		if (r < 0) {
 			r = refuse(path, r, err);
 			if (r == -ENOENT)
-				(void)err_remedy(err, "check its path; one without a / in front "
-						      "counts from where the program runs");
+				(void)err_set_remedy(err,
+						     "check its path; one without a / in front "
+						     "counts from where the program runs");
 			return r;
 		}
 		*ret = TAKE(path);
@@ -85,8 +86,8 @@ int which(const char *name, const char *cwd, char **ret, struct err *err)
 	}
 	(void)refuse(name, refused, err);
 	if (refused == -ENOENT && name[0] != '\0' && access(name, F_OK) == 0)
-		(void)err_remedy(err, "./%s for the one in the current directory", name);
+		(void)err_set_remedy(err, "./%s for the one in the current directory", name);
 	else if (refused == -ENOENT)
-		(void)err_remedy(err, "give its path, or add its folder to PATH");
+		(void)err_set_remedy(err, "give its path, or add its folder to PATH");
 	return refused;
 }

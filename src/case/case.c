@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "case/case_inside.h"
@@ -47,13 +48,6 @@ int case_lock_fd(const struct case_store *cs)
 	return cs->lock_fd;
 }
 
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_nsec = ms * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
-}
-
 static int lock_take(struct case_store *cs, struct err *err)
 {
 	char text[32] = "";
@@ -61,14 +55,14 @@ static int lock_take(struct case_store *cs, struct err *err)
 
 	for (int waited = 0; flock(cs->lock_fd, LOCK_EX | LOCK_NB) < 0; waited += LOCK_POLL_MS) {
 		if (errno != EWOULDBLOCK)
-			return err_errno(err, -errno, "cannot lock the case '%s'", cs->dir);
+			return err_set_errno(err, -errno, "cannot lock the case '%s'", cs->dir);
 		if (waited >= LOCK_WAIT_MS) {
 			len = pread(cs->lock_fd, text, sizeof(text) - 1, 0);
 			text[len > 0 ? len : 0] = '\0';
 			(void)err_set(err, -EBUSY,
 				      "the case '%s' is being written by another redhand (pid %ld)",
 				      cs->dir, strtol(text, NULL, 10));
-			return err_remedy(err, "wait for it, or name another with --case DIR");
+			return err_set_remedy(err, "wait for it, or name another with --case DIR");
 		}
 		pause_ms(LOCK_POLL_MS);
 	}
@@ -102,8 +96,8 @@ static int refuse_foreign_trials(struct case_store *cs, struct err *err)
 	if (empty)
 		return 0;
 	(void)err_set(err, -ENOTEMPTY, "'%s' has a trials directory but no case.db", cs->dir);
-	return err_remedy(err,
-			  "name another with --case DIR; redhand deletes nothing it did not make");
+	return err_set_remedy(
+		err, "name another with --case DIR; redhand deletes nothing it did not make");
 }
 
 /* A case is mostly made inside a checkout, where `git status` should not speak of it, but of the
@@ -122,8 +116,8 @@ static int open_dir(struct case_store *cs, struct err *err)
 {
 	cs->dir_fd = open(cs->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (cs->dir_fd < 0) {
-		(void)err_errno(err, -errno, "cannot open '%s'", cs->dir);
-		return err_remedy(err, "name a directory that can be written with --case DIR");
+		(void)err_set_errno(err, -errno, "cannot open '%s'", cs->dir);
+		return err_set_remedy(err, "name a directory that can be written with --case DIR");
 	}
 	return fd_check_ours(cs->dir_fd, cs->dir, err);
 }
@@ -136,10 +130,11 @@ static int check_file(const struct case_store *cs, const char *name, struct err 
 	struct stat st;
 
 	if (fstatat(cs->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot look at '%s'", path);
+		return errno == ENOENT ? 0
+				       : err_set_errno(err, -errno, "cannot look at '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EPERM, "'%s' is a link or no ordinary file", path);
-	return stat_check_ours(&st, path, err);
+	return stat_check_owner(&st, geteuid(), path, err);
 }
 
 static int check_files(const struct case_store *cs, struct err *err)
@@ -173,10 +168,10 @@ static int make_db(const struct case_store *cs, struct err *err)
 			0600);
 
 	if (fd < 0 && errno != EEXIST)
-		return err_errno(err, -errno, "cannot create '%s'", cs->db_path);
+		return err_set_errno(err, -errno, "cannot create '%s'", cs->db_path);
 	/* Cases of earlier versions could be read by everybody. */
 	return fchmodat(cs->dir_fd, DB_NAME, 0600, 0) < 0
-		       ? err_errno(err, -errno, "cannot protect '%s'", cs->db_path)
+		       ? err_set_errno(err, -errno, "cannot protect '%s'", cs->db_path)
 		       : 0;
 }
 
@@ -186,15 +181,16 @@ static int prepare_dir(struct case_store *cs, struct err *err)
 	int r = tree_make_private(cs->dir, err);
 
 	if (r < 0)
-		return err_remedy(err, "name a directory that can be written with --case DIR");
+		return err_set_remedy(err, "name a directory that can be written with --case DIR");
 	r = open_dir(cs, err);
 	if (r < 0)
 		return r;
 	cs->lock_fd = openat(cs->dir_fd, "lock",
 			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (cs->lock_fd < 0) {
-		(void)err_errno(err, -errno, "cannot write in the case directory '%s'", cs->dir);
-		return err_remedy(err, "name a directory that can be written with --case DIR");
+		(void)err_set_errno(err, -errno, "cannot write in the case directory '%s'",
+				    cs->dir);
+		return err_set_remedy(err, "name a directory that can be written with --case DIR");
 	}
 	if (ours)
 		hide_from_git(cs);
@@ -215,15 +211,16 @@ static int open_trials(struct case_store *cs, enum case_mode mode, struct err *e
 	int r;
 
 	if (mode == CASE_WRITE && mkdirat(cs->dir_fd, TRIALS_NAME, 0700) < 0 && errno != EEXIST)
-		return err_errno(err, -errno, "cannot create '%s'", path);
+		return err_set_errno(err, -errno, "cannot create '%s'", path);
 	cs->trials_fd =
 		openat(cs->dir_fd, TRIALS_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (cs->trials_fd < 0)
-		return mode == CASE_WRITE ? err_errno(err, -errno, "cannot open '%s'", path) : 0;
+		return mode == CASE_WRITE ? err_set_errno(err, -errno, "cannot open '%s'", path)
+					  : 0;
 	r = fd_check_ours(cs->trials_fd, path, err);
 	/* A trial that gave root up may have opened it (docs/design/security.md). */
 	if (r == 0 && mode == CASE_WRITE && fchmod(cs->trials_fd, 0700) < 0)
-		r = err_errno(err, -errno, "cannot protect '%s'", path);
+		r = err_set_errno(err, -errno, "cannot protect '%s'", path);
 	return r;
 }
 
@@ -237,7 +234,8 @@ static int check_health(struct db *db, struct err *err)
 	if (r == 1 && strcmp(query_text(&query, 0), "ok") != 0) {
 		(void)err_set(err, -EUCLEAN, "'%s' is damaged (%s)", db->path,
 			      query_text(&query, 0));
-		return err_remedy(err, "move that directory away, or name another with --case DIR");
+		return err_set_remedy(err,
+				      "move that directory away, or name another with --case DIR");
 	}
 	return r < 0 ? r : 0;
 }
@@ -282,7 +280,7 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 
 	cs->db.path = cs->db_path;
 	if (fault > 0)
-		return err_errno(err, -fault, "cannot open '%s'", cs->db_path);
+		return err_set_errno(err, -fault, "cannot open '%s'", cs->db_path);
 	code = sqlite3_open_v2(cs->db_path, &cs->db.handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK)
 		return db_error(&cs->db, code, err);
@@ -312,8 +310,8 @@ static int open_db(struct case_store *cs, enum case_mode mode, struct err *err)
 
 static int no_case(const char *dir, int code, struct err *err)
 {
-	(void)err_errno(err, code, "there is no case in '%s'", dir);
-	(void)err_remedy(
+	(void)err_set_errno(err, code, "there is no case in '%s'", dir);
+	(void)err_set_remedy(
 		err, "redhand repro -- PROGRAM makes one; --case DIR names another, and redhand "
 		     "case list shows those that are here");
 	return code;

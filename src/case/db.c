@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/auto.h"
+#include "base/cstr.h"
+#include "base/mem.h"
+#include "model/secret.h"
 
 /* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
 #define DB_INDEX_BYTES 32768
@@ -15,8 +19,8 @@ static int no_space(const struct db *db, struct err *err)
 	int r = -ENOSPC;
 
 	(void)err_set(err, r, "no space left for '%s'", db->path);
-	(void)err_remedy(err, "free some space and run the same command again: it goes "
-			      "on where it was, nothing stored is lost");
+	(void)err_set_remedy(err, "free some space and run the same command again: it goes "
+				  "on where it was, nothing stored is lost");
 	return r;
 }
 
@@ -40,7 +44,8 @@ int db_error(struct db *db, int code, struct err *err)
 		r = -EUCLEAN;
 		(void)err_set(err, r, "'%s' is damaged or not a case database (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		(void)err_remedy(err, "move that directory away, or name another with --case DIR");
+		(void)err_set_remedy(err,
+				     "move that directory away, or name another with --case DIR");
 		return r;
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
@@ -49,7 +54,7 @@ int db_error(struct db *db, int code, struct err *err)
 		r = -EACCES;
 		(void)err_set(err, r, "cannot open or write '%s' (%s)", db->path,
 			      sqlite3_errmsg(db->handle));
-		(void)err_remedy(err, "check its permissions, or name another with --case DIR");
+		(void)err_set_remedy(err, "check its permissions, or name another with --case DIR");
 		return r;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
@@ -89,7 +94,7 @@ int db_distrust(struct db *db, struct err *err)
 		return r;
 	(void)err_set(err, -EUCLEAN, "'%s' has triggers or views, which redhand never makes",
 		      db->path);
-	return err_remedy(err, "move that directory away, or name another with --case DIR");
+	return err_set_remedy(err, "move that directory away, or name another with --case DIR");
 }
 
 int db_exec(struct db *db, const char *sql, struct err *err)
@@ -122,6 +127,16 @@ static int bind_bytes(struct query *query, int column, const struct strbuf *byte
 				   SQLITE_TRANSIENT);
 }
 
+/* Without the values of secrets. */
+static int bind_free_text(struct query *query, int column, const char *text)
+{
+	AUTO(mem_freep) char *shown = cstr_dup(text);
+
+	if (shown)
+		secret_hide(shown, strlen(shown));
+	return sqlite3_bind_text(query->stmt, column, shown, -1, SQLITE_TRANSIENT);
+}
+
 static int bind_all(struct query *query, struct err *err, const char *format, va_list args)
 {
 	int code = SQLITE_OK, column = 1;
@@ -134,6 +149,8 @@ static int bind_all(struct query *query, struct err *err, const char *format, va
 			code = bind_bytes(query, column, va_arg(args, const struct strbuf *));
 		else if (*format == 'd')
 			code = sqlite3_bind_double(query->stmt, column, va_arg(args, double));
+		else if (*format == 't')
+			code = bind_free_text(query, column, va_arg(args, const char *));
 		else
 			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
 						 -1, SQLITE_TRANSIENT);

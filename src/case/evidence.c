@@ -43,7 +43,7 @@ static int damaged(struct case_store *cs, const char *what, int64_t id, struct e
 
 	(void)err_set(err, code, "%s %lld in '%s': %s", what, (long long)id, cs->db_path,
 		      why ? why : "it is damaged");
-	(void)err_remedy(
+	(void)err_set_remedy(
 		err, code == -EPROTO ? "use the newer redhand that wrote it, or another --case DIR"
 				     : "move that directory away, or name another with --case DIR");
 	return code;

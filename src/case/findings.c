@@ -236,13 +236,14 @@ static int no_trial(struct case_store *cs, struct trial_number number, struct er
 	(void)err_set(err, -ENOENT, "there is no trial %llu in '%s'",
 		      (unsigned long long)number.value, cs->dir);
 	if (query_int(&query, 0) == 0)
-		return err_remedy(err, "it has none yet: redhand repro -- PROGRAM runs some");
+		return err_set_remedy(err, "it has none yet: redhand repro -- PROGRAM runs some");
 	if (sqlite3_column_type(query.stmt, 3) == SQLITE_NULL)
-		return err_remedy(err, "it has %lld to %lld, of which none failed",
-				  (long long)query_int(&query, 1), (long long)query_int(&query, 2));
-	return err_remedy(err, "it has %lld to %lld; %lld is the last that failed",
-			  (long long)query_int(&query, 1), (long long)query_int(&query, 2),
-			  (long long)query_int(&query, 3));
+		return err_set_remedy(err, "it has %lld to %lld, of which none failed",
+				      (long long)query_int(&query, 1),
+				      (long long)query_int(&query, 2));
+	return err_set_remedy(err, "it has %lld to %lld; %lld is the last that failed",
+			      (long long)query_int(&query, 1), (long long)query_int(&query, 2),
+			      (long long)query_int(&query, 3));
 }
 
 int case_trial(struct case_store *cs, struct trial_number number, struct trial_view *ret,

@@ -259,19 +259,20 @@ static int read_version(struct db *db, const struct schema *schema, int64_t *ret
 	if (application != schema->application && tables > 0) {
 		(void)err_set(err, -EMEDIUMTYPE, "'%s' is a database, but not a redhand case",
 			      db->path);
-		return err_remedy(err, "name another directory with --case DIR");
+		return err_set_remedy(err, "name another directory with --case DIR");
 	}
 	/* Nobody ever wrote such a number, and the steps are counted by it. */
 	if (version < 0) {
 		(void)err_set(err, -EUCLEAN, "'%s' is damaged (schema %lld)", db->path,
 			      (long long)version);
-		return err_remedy(err, "move that directory away, or name another with --case DIR");
+		return err_set_remedy(err,
+				      "move that directory away, or name another with --case DIR");
 	}
 	if (version > schema->version) {
 		(void)err_set(err, -EPROTO, "'%s' has schema %lld, this build reads up to %lld",
 			      db->path, (long long)version, (long long)schema->version);
-		return err_remedy(err,
-				  "use the newer redhand that wrote it, or another --case DIR");
+		return err_set_remedy(err,
+				      "use the newer redhand that wrote it, or another --case DIR");
 	}
 	*ret = tables > 0 ? version : 0;
 	return 0;
@@ -286,7 +287,7 @@ int schema_check(struct db *db, const struct schema *schema, struct err *err)
 		/* Without any it is just being made: nobody else may touch it. */
 		(void)err_set(err, version == 0 ? -EPROTO : -ESTALE,
 			      "'%s' has the older schema %lld", db->path, (long long)version);
-		r = err_remedy(err, "its owner can bring it up to date: redhand case show");
+		r = err_set_remedy(err, "its owner can bring it up to date: redhand case show");
 	}
 	return r;
 }

@@ -46,6 +46,6 @@ int case_add_shipped(struct case_store *cs, const char *path, struct err *err)
 			return 0;
 	fd = openat(cs->dir_fd, NAME, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot write '%s/" NAME "'", cs->dir);
+		return err_set_errno(err, -errno, "cannot write '%s/" NAME "'", cs->dir);
 	return fd_write_all(fd, line, strlen(line), NAME, err);
 }

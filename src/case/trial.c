@@ -205,7 +205,7 @@ static int still_there(const struct case_store *cs, struct err *err)
 	if (fstat(cs->lock_fd, &st) < 0 || st.st_nlink > 0)
 		return 0;
 	(void)err_set(err, -ENOENT, "the case '%s' was removed while it was in use", cs->dir);
-	return err_remedy(err, "run the same command again, which makes a new one");
+	return err_set_remedy(err, "run the same command again, which makes a new one");
 }
 
 int case_flush(struct case_store *cs, struct err *err)

@@ -135,7 +135,7 @@ static int relate(const struct invocation *inv, struct err *err)
 	int r;
 
 	if (!other)
-		return err_errno(err, -errno, "cannot find '%s'", inv->args[0]);
+		return err_set_errno(err, -errno, "cannot find '%s'", inv->args[0]);
 	if (own && strcmp(own, other) == 0)
 		return err_set(err, -EINVAL, "a case is not related to itself");
 	r = common_open_case(&options->common, &cs, err);

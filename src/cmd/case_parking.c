@@ -75,8 +75,8 @@ static int park(const struct invocation *inv, struct err *err)
 
 	if (!options->because || !options->until) {
 		(void)err_set(err, -EINVAL, "case park wants both --because and --until");
-		return err_remedy(err, "redhand case park --because 'only a contrived workload "
-				       "shows it' --until 'the new allocator is in'");
+		return err_set_remedy(err, "redhand case park --because 'only a contrived workload "
+					   "shows it' --until 'the new allocator is in'");
 	}
 	r = common_open_case(&options->common, &cs, err);
 	if (r == 0)
@@ -170,7 +170,7 @@ static int compare_worlds(struct resuming *r, struct err *err)
 	r->parking = notebook_parked(&r->notebook);
 	if (!r->parking) {
 		(void)err_set(err, -ENOENT, "the case '%s' is not parked", case_dir(cs));
-		return err_remedy(err, "redhand case show tells how it stands");
+		return err_set_remedy(err, "redhand case show tells how it stands");
 	}
 	code = look(cs, &now, err);
 	if (code == 0)

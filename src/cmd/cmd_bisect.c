@@ -118,7 +118,7 @@ static int read_rate(const char *text, struct bisect_request *request, struct er
 	} else {
 		r = value_share(text, &request->rate, err);
 	}
-	return r < 0 ? err_prefix(err, "--rate") : 0;
+	return r < 0 ? err_set_prefix(err, "--rate") : 0;
 }
 
 /* Nobody said it, but the case may know. */

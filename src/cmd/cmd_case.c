@@ -90,7 +90,7 @@ static int list(const struct invocation *inv, struct err *err)
 	AUTO(case_lines_deinit) struct case_lines lines = { 0 };
 
 	if (access(dir, R_OK | X_OK) < 0)
-		return err_errno(err, -errno, "cannot look into '%s'", dir);
+		return err_set_errno(err, -errno, "cannot look into '%s'", dir);
 	list_cases(inv, &lines);
 	if (options->common.json)
 		report_cases_json(&lines, stdout);
@@ -224,14 +224,15 @@ static int read_change(const struct case_options *options, struct hypothesis_cha
 			err, -EINVAL,
 			"a hypothesis is %s by an observation: --evidence or --because, or both",
 			hypothesis_status_word(change->status));
-		return err_remedy(err, "--evidence 17 for trial 17, --because 'what was seen'");
+		return err_set_remedy(err, "--evidence 17 for trial 17, --because 'what was seen'");
 	}
 	if (options->evidence && !citation_parse(options->evidence, &change->seen)) {
 		(void)err_set(err, -EINVAL,
 			      "--evidence wants a trial (17) or a piece of evidence "
 			      "(e3), not '%s'",
 			      options->evidence);
-		return err_remedy(err, "redhand case show lists trials; --because takes any text");
+		return err_set_remedy(err,
+				      "redhand case show lists trials; --because takes any text");
 	}
 	return 0;
 }
@@ -247,8 +248,8 @@ static int change(const struct invocation *inv, enum hypothesis_status status, s
 	int r = value_count(number, 1, 0, &id, err);
 
 	if (r < 0) {
-		(void)err_prefix(err, "ID");
-		return err_remedy(
+		(void)err_set_prefix(err, "ID");
+		return err_set_remedy(
 			err, "the number of one of yours, as case show has it; redhand's own are "
 			     "decided by evidence alone");
 	}
@@ -350,7 +351,7 @@ int case_end_numbered(const struct invocation *inv, const char *what, case_end_f
 	int r = value_count(inv->args[0], 1, 0, &id, err);
 
 	if (r < 0)
-		return err_prefix(err, "N");
+		return err_set_prefix(err, "N");
 	r = common_open_case(&options->common, &cs, err);
 	if (r == 0)
 		r = fn(cs, id, err);

@@ -149,13 +149,13 @@ static int find_lead(struct case_store *cs, uint64_t id, struct evidence_list *l
 		return 0;
 	if (list->list.count == 0) {
 		(void)err_set(err, -ENOENT, "there is no evidence in '%s' yet", case_dir(cs));
-		return err_remedy(err, "redhand heap or redhand chase -- PROGRAM finds some");
+		return err_set_remedy(err, "redhand heap or redhand chase -- PROGRAM finds some");
 	}
 	(void)err_set(err, -ENOENT,
 		      "there is no evidence %" PRIu64 " in '%s': it has %" PRIu64 " to %" PRIu64,
 		      id, case_dir(cs), list->list.items[0].id,
 		      list->list.items[list->list.count - 1].id);
-	return err_remedy(err, "'redhand report --json' has them all with their numbers");
+	return err_set_remedy(err, "'redhand report --json' has them all with their numbers");
 }
 
 /* A trial that can be begun with. */
@@ -165,11 +165,11 @@ static int check_trial(struct case_store *cs, uint64_t number, struct err *err)
 	int r = case_trial(cs, (struct trial_number){ number }, &view, err);
 
 	if (r < 0)
-		return err_prefix(err, "--from");
+		return err_set_prefix(err, "--from");
 	if (view.signatures[0] != '\0')
 		return 0;
 	(void)err_set(err, -EINVAL, "--from: trial %" PRIu64 " passed, so it has no crash", number);
-	return err_remedy(err, "redhand case show names failing trials");
+	return err_set_remedy(err, "redhand case show names failing trials");
 }
 
 static int chase(const struct invocation *inv, struct readings *readings,

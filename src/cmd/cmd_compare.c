@@ -114,8 +114,9 @@ static int arms_init(struct arms *arms, const struct option_list *texts, struct 
 	if (texts->count < 2 || texts->count > ARMS_MAX) {
 		(void)err_set(err, -EINVAL, "compare wants 2 to %d arms, not %zu", ARMS_MAX,
 			      texts->count);
-		return err_remedy(err, "redhand compare --arm alone:jobs=1 --arm parallel:jobs=4 "
-				       "-- PROGRAM");
+		return err_set_remedy(err,
+				      "redhand compare --arm alone:jobs=1 --arm parallel:jobs=4 "
+				      "-- PROGRAM");
 	}
 	for (size_t i = 0; i < texts->count; i++) {
 		int r = arm_parse(texts->items[i], &arms->list[arms->count++], err);
@@ -144,7 +145,7 @@ static int identify_commands(const struct arms *arms, const struct compare_optio
 			continue;
 		r = which(arm->cmd.items[0], options->trial.cwd, &path, err);
 		if (r < 0)
-			return err_prefix(err, "--arm '%s'", arm->name);
+			return err_set_prefix(err, "--arm '%s'", arm->name);
 		strbuf_addc(program, ' ');
 		file_fingerprint(path, program);
 	}
@@ -197,7 +198,8 @@ static int plan_watch(const struct compare_options *options, char *const *progra
 		(void)err_set(err, -EINVAL,
 			      watched ? "an arm is watched, but nothing to watch was named"
 				      : "--on names what to watch, but no arm is watched");
-		return err_remedy(err, "--arm plain --arm watched:observe=watch --on global:NAME");
+		return err_set_remedy(err,
+				      "--arm plain --arm watched:observe=watch --on global:NAME");
 	}
 	if (!watched)
 		return 0;

@@ -236,7 +236,7 @@ static int parse_chance(const char *text, uint32_t *ret, struct err *err)
 	if (text && (end == text || *end != '\0' || !(chance > 0 && chance < 1))) {
 		(void)err_set(err, -EINVAL,
 			      "--poison-chance wants a number between 0 and 1, not '%s'", text);
-		return err_remedy(err, "0.5 tells most");
+		return err_set_remedy(err, "0.5 tells most");
 	}
 	*ret = (uint32_t)lround(chance * 1e6);
 	return 0;

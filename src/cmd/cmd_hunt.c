@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/hunt_board.h"
+#include "cmd/sentinel_readme.h"
 #include "cmd/trial_options.h"
 #include "hunt/hunt.h"
 #include "report/report_investigation.h"
@@ -158,7 +159,7 @@ static int take_budget(const struct hunt_options *options, struct hunting *h, st
 			r = value_duration(word, &h->budget_ns, err);
 		text += len + (text[len] == ',');
 	}
-	return r < 0 ? err_prefix(err, "--budget") : 0;
+	return r < 0 ? err_set_prefix(err, "--budget") : 0;
 }
 
 /* A trial that hangs would take the whole budget with it. No part of what the series is known by:
@@ -244,7 +245,7 @@ static int check_signature(const char *id, struct err *err)
 		return 0;
 	(void)err_set(err, -EINVAL, "--signature '%s' is no signature: %d digits as in 0c5e9a61b2",
 		      id, SIGNATURE_ID_LEN);
-	return err_remedy(err, "redhand case show lists those that were seen");
+	return err_set_remedy(err, "redhand case show lists those that were seen");
 }
 
 static int set_up(const struct invocation *inv, struct hunting *h, struct err *err)
@@ -285,7 +286,7 @@ static int hunt(const struct invocation *inv, struct hunting *h, struct hunt_res
 	const struct hunt_options *options = inv->options;
 	struct hunt_request request = { .signature = options->signature,
 					.sentinel_dir = options->sentinel,
-					.version = REDHAND_VERSION,
+					.sentinel_words = &sentinel_words,
 					.fresh = options->trial.fresh };
 	int r = set_up(inv, h, err);
 

@@ -119,15 +119,11 @@ static void show(void *ctx, const struct minimize_view *view)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-	strbuf_addf(&sb, "%s: %zu of %zu left, %llu trials", view->phase, view->left, view->total,
-		    (unsigned long long)view->trials);
-	if (view->to_go >= 1) {
-		strbuf_addf(&sb, ", about %.0f to go", view->to_go);
-		if (view->ran > 0) {
-			strbuf_adds(&sb, " (");
-			progress_add_time(&sb, view->to_go * view->seconds / (double)view->ran);
-			strbuf_addc(&sb, ')');
-		}
+	progress_add_minimized(&sb, view);
+	if (view->to_go >= 1 && view->ran > 0) {
+		strbuf_adds(&sb, " (");
+		progress_add_time(&sb, view->to_go * view->seconds / (double)view->ran);
+		strbuf_addc(&sb, ')');
 	}
 	progress_say(ctx, view->seconds, strbuf_str(&sb),
 		     &(struct progress_news){ view->news_trial, view->news_summary });

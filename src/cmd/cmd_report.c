@@ -141,7 +141,7 @@ static int print_to(FILE *out, const char *path, const char *text, struct err *e
 {
 	(void)fputs(text, out);
 	if (fflush(out) != 0 || ferror(out))
-		return err_errno(err, errno > 0 ? -errno : -EIO, "cannot write '%s'", path);
+		return err_set_errno(err, errno > 0 ? -errno : -EIO, "cannot write '%s'", path);
 	return 0;
 }
 
@@ -176,10 +176,10 @@ static int print_all(const struct contents *contents, const struct report_option
 	if (options->output)
 		out = fopen(options->output, "we");
 	if (!out)
-		return err_errno(err, -errno, "cannot write '%s'", options->output);
+		return err_set_errno(err, -errno, "cannot write '%s'", options->output);
 	r = print_to(out, options->output ? options->output : "stdout", text, err);
 	if (options->output && fclose(out) != 0 && r == 0)
-		r = err_errno(err, -errno, "cannot write '%s'", options->output);
+		r = err_set_errno(err, -errno, "cannot write '%s'", options->output);
 	return r;
 }
 
@@ -191,7 +191,7 @@ static int take_root(const char *root, struct investigation *inv, struct err *er
 		return 0;
 	path = realpath(root, NULL);
 	if (!path)
-		return err_errno(err, -errno, "--root '%s'", root);
+		return err_set_errno(err, -errno, "--root '%s'", root);
 	mem_free(inv->root);
 	inv->root = path;
 	return 0;

@@ -240,18 +240,18 @@ static int check(const struct invocation *inv, struct scan_request *request, str
 	if (places != 1) {
 		(void)err_set(err, -EINVAL, "scan wants %s: a FILE, --pid P or --trial N",
 			      places == 0 ? "to know where to look" : "one place to look at");
-		return err_remedy(err, "redhand scan ./program --store 0x18:8");
+		return err_set_remedy(err, "redhand scan ./program --store 0x18:8");
 	}
 	if (options->store && parse_store(options->store, &request->query, err) < 0)
-		return err_prefix(err, "--store");
+		return err_set_prefix(err, "--store");
 	if (options->address && parse_address(options->address, &request->query, err) < 0)
-		return err_prefix(err, "--address");
+		return err_set_prefix(err, "--address");
 	if (options->value && parse_whole(options->value, &request->query.value, err) < 0)
-		return err_prefix(err, "--value");
+		return err_set_prefix(err, "--value");
 	if (parse_registers(&options->registers, &request->query.registers, err) < 0)
-		return err_prefix(err, "--reg");
+		return err_set_prefix(err, "--reg");
 	if (parse_fits(&options->fits, &request->fits, err) < 0)
-		return err_prefix(err, "--fit");
+		return err_set_prefix(err, "--fit");
 	request->query.has_value = options->value != NULL;
 	request->query.stack = options->stack;
 	request->global = options->global;
@@ -264,9 +264,9 @@ static int check(const struct invocation *inv, struct scan_request *request, str
 	if (options->store || options->address || options->global || options->value)
 		return 0;
 	(void)err_set(err, -EINVAL, "scan does not know what to look for");
-	return err_remedy(err,
-			  "give --store OFFSET[:WIDTH], --global NAME, --address ADDR or --value "
-			  "CONST");
+	return err_set_remedy(
+		err, "give --store OFFSET[:WIDTH], --global NAME, --address ADDR or --value "
+		     "CONST");
 }
 
 static void show_progress(void *ctx, double seconds, uint64_t done, uint64_t total)
@@ -304,7 +304,7 @@ static int scan_stored(const struct scan_options *options, struct scan_request *
 	if (!view.kept) {
 		(void)err_set(err, -ENODATA, "nothing was kept of trial %llu",
 			      (unsigned long long)options->trial);
-		return err_remedy(err, "scan a trial that failed, or run with --keep all");
+		return err_set_remedy(err, "scan a trial that failed, or run with --keep all");
 	}
 	return scan_trial(cs, options->trial, request, seen, report, err);
 }

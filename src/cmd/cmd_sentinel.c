@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/value.h"
 #include "cmd/sentinel_check.h"
+#include "cmd/sentinel_readme.h"
 #include "report/report_sentinel.h"
 #include "search/stats/rate.h"
 #include "studies/sentinel/certificate.h"
@@ -116,7 +117,7 @@ static int create(const struct invocation *inv, struct err *err)
 					    .file_count = options->files.count,
 					    .env = options->env.items,
 					    .env_count = options->env.count,
-					    .redhand = REDHAND_VERSION,
+					    .words = &sentinel_words,
 					    .replace = options->replace };
 	int r = common_open_case(&options->common, &cs, err);
 
@@ -224,7 +225,7 @@ static int parse_confidence(const char *text, double *ret, struct err *err)
 	double number = strtod(text, &end);
 	int r = value_share(*end == '\0' && number > 1 ? percent : text, ret, err);
 
-	return r < 0 ? err_prefix(err, "--confidence") : 0;
+	return r < 0 ? err_set_prefix(err, "--confidence") : 0;
 }
 
 static bool has_sentinel(const char *dir)
@@ -240,11 +241,11 @@ static int write_junit(const char *path, const struct certificate *certificate, 
 	bool failed;
 
 	if (!out)
-		return err_errno(err, -errno, "--junit '%s'", path);
+		return err_set_errno(err, -errno, "--junit '%s'", path);
 	report_certificate_junit(certificate, out);
 	failed = ferror(out) != 0;
 	if (fclose(out) != 0 || failed)
-		return err_errno(err, -errno, "--junit '%s'", path);
+		return err_set_errno(err, -errno, "--junit '%s'", path);
 	return 0;
 }
 

@@ -84,7 +84,7 @@ static int new_token(char **ret, struct err *err)
 	struct strbuf sb = { 0 };
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_errno(err, -errno, "there is no random token");
+		return err_set_errno(err, -errno, "there is no random token");
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		strbuf_addf(&sb, "%02x", bytes[i]);
 	*ret = strbuf_take(&sb);
@@ -110,13 +110,13 @@ static int read_token(const char *path, char **ret, struct err *err)
 	int r;
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	r = fd_check_ours(fd, path, err);
 	if (r < 0)
 		return r;
 	len = read(fd, text, TOKEN_MAX);
 	if (len < 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	text[len] = '\0';
 	text[strcspn(text, "\r\n")] = '\0';
 	r = check_token(text, path, err);
@@ -131,7 +131,7 @@ static int keep_token(const char *path, const char *token, struct err *err)
 	AUTO(mem_freep) char *line = mem_printf("%s\n", token);
 
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot make '%s'", path);
+		return err_set_errno(err, -errno, "cannot make '%s'", path);
 	return fd_write_all(fd, line, strlen(line), path, err);
 }
 

@@ -14,6 +14,7 @@
 #include "cmd/common.h"
 #include "model/signature.h"
 #include "report/report_crash.h"
+#include "report/wording.h"
 #include "run/observe.h"
 #include "run/settings.h"
 #include "studies/overview/trial_crashes.h"
@@ -54,6 +55,7 @@ static int describe_outcome(struct case_store *cs, const char *ids, struct strbu
 static char *why_unobserved(const struct trial_view *view)
 {
 	AUTO(series_settings_deinit) struct series_settings settings = { 0 };
+	AUTO(said_deinit) struct said obstacle = { 0 };
 	AUTO(mem_freep) char *path = NULL;
 
 	if (series_settings_read(view->settings, &settings, NULL) < 0)
@@ -64,7 +66,7 @@ static char *why_unobserved(const struct trial_view *view)
 	if (view->signal == 0 || settings.program.count == 0 ||
 	    which(settings.program.items[0], settings.cwd, &path, NULL) < 0)
 		return NULL;
-	return observe_obstacle(path);
+	return observe_obstacle(path, &obstacle) ? words_of(&obstacle) : NULL;
 }
 
 /* A death that nobody told of wants a reason. `stray`: what a child died of, 0 for none. */
@@ -112,7 +114,7 @@ static int show(const struct invocation *inv, struct err *err)
 	int r = value_count(inv->args[0], 1, 0, &number.value, err);
 
 	if (r < 0)
-		return err_prefix(err, "TRIAL");
+		return err_set_prefix(err, "TRIAL");
 	r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
 		r = case_trial(cs, number, &view, err);

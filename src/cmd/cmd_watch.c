@@ -113,8 +113,9 @@ static int check(const struct watch_options *options, struct err *err)
 {
 	if (options->on.count == 0) {
 		(void)err_set(err, -EINVAL, "nothing to watch was named");
-		return err_remedy(err, "--on global:NAME, --on alloc:FUNC+OFFSET:LEN, "
-				       "--on ret:FUNC.field; redhand help watch lists all forms");
+		return err_set_remedy(err,
+				      "--on global:NAME, --on alloc:FUNC+OFFSET:LEN, "
+				      "--on ret:FUNC.field; redhand help watch lists all forms");
 	}
 	if (options->on.count > PLAN_WATCHES_MAX)
 		return err_set(err, -E2BIG, "--on can be given at most %u times", PLAN_WATCHES_MAX);

@@ -116,7 +116,7 @@ static int work(const struct worker_options *options, struct err *err)
 
 	if (!options->connect) {
 		(void)err_set(err, -EINVAL, "a worker needs --connect HOST:PORT");
-		return err_remedy(err, "redhand repro --runner … starts workers by itself");
+		return err_set_remedy(err, "redhand repro --runner … starts workers by itself");
 	}
 	r = listener_split(options->connect, &host, &port, err);
 	if (r == 0 && options->token_file)

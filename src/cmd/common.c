@@ -73,8 +73,9 @@ int common_need_case(const struct common_options *common, struct err *err)
 
 	/* One of an older version is brought up to date by opening it for writing. */
 	if (r == -ENOENT || r == -ENOTDIR)
-		return err_remedy(err, "name it with --case DIR; redhand case list shows the cases "
-				       "that are here");
+		return err_set_remedy(err,
+				      "name it with --case DIR; redhand case list shows the cases "
+				      "that are here");
 	*err = (struct err){ 0 };
 	return 0;
 }

@@ -119,6 +119,22 @@ void progress_show(void *ctx, const struct series_progress_view *view)
 		     &(struct progress_news){ view->news_trial, view->news_summary });
 }
 
+void progress_add_minimized(struct strbuf *sb, const struct minimize_view *view)
+{
+	static const char *const phases[] = {
+		[MINIMISER_BASELINE] = "the full list",
+		[MINIMISER_SEARCH] = "searching",
+		[MINIMISER_PROOF] = "proving",
+		[MINIMISER_OTHERS] = "trying stand-ins",
+		[MINIMISER_ORDER] = "trying other orders",
+	};
+
+	strbuf_addf(sb, "%s: %zu of %zu left, %llu trials", phases[view->phase], view->left,
+		    view->total, (unsigned long long)view->trials);
+	if (view->to_go >= 1)
+		strbuf_addf(sb, ", about %.0f to go", view->to_go);
+}
+
 void progress_end(struct progress *progress)
 {
 	if (progress->shown)

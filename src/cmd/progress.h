@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "base/strbuf.h"
+#include "studies/series/minimize.h"
 #include "studies/series/repro.h"
 
 /*
@@ -30,6 +31,9 @@ struct progress_news {
 };
 void progress_say(struct progress *progress, double seconds, const char *text,
 		  const struct progress_news *news);
+
+/* How far a search for a smaller list is. */
+void progress_add_minimized(struct strbuf *sb, const struct minimize_view *view);
 
 /* Appends a duration as people say it. */
 void progress_add_time(struct strbuf *sb, double seconds);

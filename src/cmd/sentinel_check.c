@@ -92,7 +92,7 @@ static int settle(struct sentinel_check *check, const struct sentinel_check_opti
 	trial = recorded(&check->sentinel.trial, &chaos);
 	r = trial_setup_init(&check->setup, &trial, "sentinel", check->sentinel.trial.program.items,
 			     err);
-	return r < 0 ? err_prefix(err, "sentinel '%s'", options->dir) : 0;
+	return r < 0 ? err_set_prefix(err, "sentinel '%s'", options->dir) : 0;
 }
 
 /* ---- a stranger's ---- */
@@ -136,7 +136,7 @@ static int approve(const struct sentinel_check *check, const struct sentinel_che
 		return 0;
 	r = sentinel_check_paths(&check->sentinel, options->dir, options->root, err);
 	if (r < 0)
-		return err_prefix(err, "sentinel '%s'", options->dir);
+		return err_set_prefix(err, "sentinel '%s'", options->dir);
 	show(check, options->dir);
 	if (options->yes)
 		return 0;
@@ -145,7 +145,7 @@ static int approve(const struct sentinel_check *check, const struct sentinel_che
 			      "the sentinel '%s' was not made here, and there is nobody "
 			      "to ask",
 			      options->dir);
-		return err_remedy(err, "look at what it runs, then redhand sentinel run --yes");
+		return err_set_remedy(err, "look at what it runs, then redhand sentinel run --yes");
 	}
 	if (!agreed())
 		return err_set(err, -EPERM, "the sentinel '%s' was not run", options->dir);

@@ -68,7 +68,7 @@ static int try_named(struct trial_setup *setup, const struct trial_options *opti
 			continue;
 		r = allocator_plan(planner, options->allocators.items[i], &items, err);
 		if (r < 0)
-			(void)err_prefix(err, "--allocator");
+			(void)err_set_prefix(err, "--allocator");
 	}
 	if (r < 0)
 		return r;

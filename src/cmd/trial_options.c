@@ -19,6 +19,7 @@
 #include "case/notebook.h"
 #include "cmd/trial_options_inside.h"
 #include "model/secret.h"
+#include "report/wording.h"
 #include "run/observe.h"
 #include "run/remote/fleet.h"
 #include "run/tmp_dirs.h"
@@ -216,7 +217,7 @@ static int compile(const char *option, const char *pattern, regex_t *ret, struct
 		return 0;
 	(void)regerror(code, ret, why, sizeof(why));
 	(void)err_set(err, -EINVAL, "--%s '%s': %s", option, pattern, why);
-	return err_remedy(err, "an extended regular expression as for grep -E");
+	return err_set_remedy(err, "an extended regular expression as for grep -E");
 }
 
 static int set_rules(struct trial_settings *settings, const struct trial_options *options,
@@ -267,14 +268,14 @@ static int set_chaos(struct trial_settings *settings, const struct trial_options
 	if (options->chaos_seed) {
 		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed, err);
 		if (r < 0)
-			return err_prefix(err, "--chaos-seed");
+			return err_set_prefix(err, "--chaos-seed");
 		settings->chaos_seeded = true;
 		if (!knobs)
 			knobs = "all";
 	}
 	if (knobs)
 		r = chaos_parse(knobs, &settings->chaos, err);
-	return r < 0 ? err_prefix(err, "--chaos") : 0;
+	return r < 0 ? err_set_prefix(err, "--chaos") : 0;
 }
 
 static int check_slot_env(const struct trial_options *options, struct err *err)
@@ -305,7 +306,8 @@ static int check_paths(const struct trial_options *options, struct err *err)
 	if (options->cwd && (stat(options->cwd, &st) < 0 || !S_ISDIR(st.st_mode)))
 		return err_set(err, -ENOTDIR, "--cwd '%s' is not a directory", options->cwd);
 	if (options->stdin_path && access(options->stdin_path, R_OK) < 0)
-		return err_errno(err, -errno, "--stdin '%s' cannot be read", options->stdin_path);
+		return err_set_errno(err, -errno, "--stdin '%s' cannot be read",
+				     options->stdin_path);
 	return 0;
 }
 
@@ -371,15 +373,17 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
 			const char *path, struct err *err)
 {
+	AUTO(said_deinit) struct said obstacle = { 0 };
 	AUTO(mem_freep) char *valgrind = NULL;
 	int r;
 
 	if (options->observe == OBSERVE_VALGRIND && which("valgrind", NULL, &valgrind, NULL) < 0) {
 		(void)err_set(err, -ENOENT, "--observe valgrind: valgrind is not installed");
-		return err_remedy(err, "--observe heap or fence need nothing else");
+		return err_set_remedy(err, "--observe heap or fence need nothing else");
 	}
 	setup->observer = options->observe;
-	setup->unobserved = path ? observe_obstacle(path) : NULL;
+	if (path && observe_obstacle(path, &obstacle))
+		setup->unobserved = words_of(&obstacle);
 	if (setup->unobserved)
 		setup->observer = OBSERVE_NONE;
 	/* Arms of a comparison may want it even when the option does not. */
@@ -407,7 +411,7 @@ static int set_runner(struct trial_setup *setup, const struct trial_options *opt
 					  : 0;
 
 	if (r < 0)
-		return err_prefix(err, "--runner");
+		return err_set_prefix(err, "--runner");
 	if (!remote && (options->elsewhere.bind || options->elsewhere.ship.count > 0))
 		return err_set(err, -EINVAL, "--%s is for workers on other machines: name --runner",
 			       options->elsewhere.bind ? "bind" : "ship");
@@ -469,8 +473,9 @@ static int check_observer(enum observer observer, const char *command, struct er
 	if (!watches && observer == OBSERVE_WATCH && strcmp(command, "compare") != 0 &&
 	    strcmp(command, "sentinel") != 0) {
 		(void)err_set(err, -EINVAL, "--observe watch: nothing to watch was named");
-		return err_remedy(err, "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
-				       "allocations without watching any");
+		return err_set_remedy(err,
+				      "redhand watch --on WHAT -- PROGRAM; --observe ids follows "
+				      "allocations without watching any");
 	}
 	return 0;
 }
@@ -518,7 +523,7 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 
 	setup->settings.trials_path = realpath(trials, NULL);
 	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
-		return err_errno(err, -errno, "cannot find '%s'", trials);
+		return err_set_errno(err, -errno, "cannot find '%s'", trials);
 	setup->settings.trials_device = st.st_dev;
 	setup->settings.trials_inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
@@ -606,6 +611,8 @@ int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **
 	enum watch_mode mode = WATCH_AUTO;
 	int r = watch_mode_choose(wanted, &mode, ret_reason, err);
 
+	if (r == 0 && wanted != WATCH_AUTO)
+		*ret_reason = mem_strdup("as asked for");
 	if (r < 0 || mode == WATCH_HW)
 		return r;
 	setup->settings.flags |= mode == WATCH_PAGES ? TRIAL_PAGES : TRIAL_TRACED;
@@ -634,7 +641,7 @@ int trial_seed(const char *text, uint64_t *ret, struct err *err)
 		r = value_count(text, 0, 0, ret, err);
 	else
 		*ret = rng_fresh_seed();
-	return r < 0 ? err_prefix(err, "--seed") : 0;
+	return r < 0 ? err_set_prefix(err, "--seed") : 0;
 }
 
 struct series_identity trial_setup_identity(const struct trial_setup *setup, const char *command)

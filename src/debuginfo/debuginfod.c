@@ -31,7 +31,7 @@ static int api_load(struct debuginfod_api *ret, struct err *err)
 	if (library && ret->begin && ret->find_debuginfo && ret->end)
 		return 0;
 	(void)err_set(err, -ENOENT, "the library libdebuginfod.so.1 is not installed");
-	return err_remedy(err, "install it (Debian: libdebuginfod1)");
+	return err_set_remedy(err, "install it (Debian: libdebuginfod1)");
 }
 
 int debuginfod_ask(unsigned int timeout_s, struct err *err)
@@ -63,6 +63,6 @@ int debuginfod_ask(unsigned int timeout_s, struct err *err)
 	/* "No such file" is an answer. */
 	if (r >= 0 || r == -ENOENT)
 		return 0;
-	(void)err_errno(err, r, "no server answers");
-	return err_remedy(err, "check DEBUGINFOD_URLS, the network and the proxy settings");
+	(void)err_set_errno(err, r, "no server answers");
+	return err_set_remedy(err, "check DEBUGINFOD_URLS, the network and the proxy settings");
 }

@@ -211,7 +211,7 @@ int module_open(const char *path, const char *debug_path, struct module **ret, s
 	 * hang. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot open '%s'", path);
+		return err_set_errno(err, -errno, "cannot open '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -ENOEXEC, "'%s' is not a regular file", path);
 	/* libdwfl would unpack compressed files in search of ELF, and a target's data may be large.

@@ -212,13 +212,13 @@ static int open_regular(const char *path, struct stat *ret_st, int *ret_fd, stru
 	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	if (fd < 0) {
-		(void)err_errno(err, -errno, "cannot read '%s'", path);
+		(void)err_set_errno(err, -errno, "cannot read '%s'", path);
 		if (errno == EACCES)
-			(void)err_remedy(err, "run redhand as a user who may read the program");
+			(void)err_set_remedy(err, "run redhand as a user who may read the program");
 		return err ? err->code : -errno;
 	}
 	if (fstat(fd, ret_st) < 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	if (!S_ISREG(ret_st->st_mode))
 		return err_set(err, -EINVAL, "'%s' is not a file", path);
 	*ret_fd = fd;

@@ -91,14 +91,6 @@ static bool add_ranges(struct function_search *search, Dwarf_Die *die, enum code
 	return any;
 }
 
-static bool is_flagged(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attr;
-	bool flag = false;
-
-	return dwarf_attr(die, name, &attr) && dwarf_formflag(&attr, &flag) == 0 && flag;
-}
-
 static void look_at_function(void *ctx, const struct declared *declared)
 {
 	struct function_search *search = ctx;
@@ -113,7 +105,7 @@ static void look_at_function(void *ctx, const struct declared *declared)
 	if (dwarf_hasattr(declared->die, DW_AT_inline))
 		VEC_PUSH(&search->abstract, declared->die->addr);
 	if (add_ranges(search, declared->die, CODE_FUNCTION, NULL) ||
-	    !is_flagged(declared->die, DW_AT_declaration))
+	    !types_flagged(declared->die, DW_AT_declaration))
 		search->found = true;
 }
 
@@ -321,11 +313,11 @@ int types_line(struct types *types, const char *file, uint32_t line, struct code
 	if (pieces.list.count == 0) {
 		(void)err_set(err, -ENODATA, "there is no code at %s:%u", file, line);
 		if (search.next > 0)
-			(void)err_remedy(err, "%s:%u, the next line that has some", file,
-					 search.next);
+			(void)err_set_remedy(err, "%s:%u, the next line that has some", file,
+					     search.next);
 		else if (search.before > 0)
-			(void)err_remedy(err, "%s:%u, the last line that has some", file,
-					 search.before);
+			(void)err_set_remedy(err, "%s:%u, the last line that has some", file,
+					     search.before);
 		return -ENODATA;
 	}
 	tidy(&pieces);

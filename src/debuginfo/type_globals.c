@@ -133,7 +133,7 @@ static int several(const struct variable_search *search, struct err *err)
 	}
 	(void)err_set(err, -ENOTUNIQ, "'%s' is the name of %zu variables", search->wanted,
 		      search->found.count);
-	return err_remedy(err, "%s", strbuf_str(&list));
+	return err_set_remedy(err, "%s", strbuf_str(&list));
 }
 
 static int describe(struct types *types, const struct variable *variable, const char *path,

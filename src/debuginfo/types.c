@@ -73,7 +73,7 @@ int types_need_dwarf(const struct types *types, struct err *err)
 	if (types->units.count > 0)
 		return 0;
 	(void)err_set(err, -ENODATA, "'%s' has no debug information", types->path);
-	return err_remedy(err, "build it with -g, or install its debug package");
+	return err_set_remedy(err, "build it with -g, or install its debug package");
 }
 
 /* ---- names ---- */
@@ -222,7 +222,7 @@ int types_unknown(const char *where, const char *kind, const char *typed, const 
 
 	(void)err_set(err, -ENOENT, "there is no %s '%s' in '%s'", kind, typed, where);
 	if (near && strcmp(near, typed) != 0)
-		(void)err_remedy(err, "'%s', which is there", near);
+		(void)err_set_remedy(err, "'%s', which is there", near);
 	return -ENOENT;
 }
 

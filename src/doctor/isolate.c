@@ -98,10 +98,10 @@ int isolate_run(void (*fn)(void *data), void *data, size_t size, uint64_t timeou
 
 	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
-		return err_errno(err, -errno, "cannot map memory to share with a child");
+		return err_set_errno(err, -errno, "cannot map memory to share with a child");
 	memcpy(shared, data, size);
 	if (pipe2(pipes, O_CLOEXEC) < 0) {
-		r = err_errno(err, -errno, "cannot make a pipe");
+		r = err_set_errno(err, -errno, "cannot make a pipe");
 		goto out;
 	}
 	pid = fork();
@@ -112,7 +112,7 @@ int isolate_run(void (*fn)(void *data), void *data, size_t size, uint64_t timeou
 	}
 	fd_close(pipes[1]);
 	if (pid < 0) {
-		r = err_errno(err, -errno, "cannot start a child process");
+		r = err_set_errno(err, -errno, "cannot start a child process");
 		fd_close(pipes[0]);
 		goto out;
 	}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "judge/judge.h"
 #include "search/stats/rate.h"
 
@@ -33,7 +34,7 @@ void bench_say_values(struct bench *bench, const char *id, struct said_value *va
 static bool out_of_time(const struct bench *bench)
 {
 	return bench->request->limits.deadline_s > 0 &&
-	       series_now_s() > bench->request->limits.deadline_s;
+	       clock_s() > bench->request->limits.deadline_s;
 }
 
 /* On watched pages there are no guards: whatever is written behind a block is caught there. */
@@ -314,7 +315,7 @@ static void bench_tick(void *ctx)
 					  .wanted = request->limits.trials,
 					  .at_most = true,
 					  .ran = bench->runner.ran,
-					  .seconds = series_now_s() - bench->spent.since_s,
+					  .seconds = clock_s() - bench->spent.since_s,
 					  .rate = rate_wilson(bench->ret->evidence.trials,
 							      bench->ret->evidence.failed,
 							      RATE_CONFIDENCE),
@@ -463,7 +464,7 @@ int bench_open(struct bench *bench, struct case_store *cs, const struct chase_re
 	*bench = (struct bench){ .request = request, .ret = ret };
 	bench->start.first = &none;
 	bench->start.look_max = look_max(request);
-	bench->spent.since_s = series_now_s();
+	bench->spent.since_s = clock_s();
 	bench->runner.settings = request->settings;
 	bench->runner.cs = cs;
 	bench->symbols = runner_symbols(&bench->runner);

@@ -29,7 +29,7 @@ struct chase_limits {
 	uint64_t wanted; /* failing trials with the victim watched, per hop */
 	bool proofs;	 /* two do where each is proof: the very value, in the very block */
 	unsigned int hops;
-	double deadline_s; /* by series_now_s(); 0: none */
+	double deadline_s; /* by clock_s(); 0: none */
 };
 
 /* What it begins with. */

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/now.h"
 #include "judge/judge.h"
 
 int decide(struct inquiry *inq, const char *stage, const struct said *said)
@@ -63,8 +64,7 @@ int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const str
 	size_t others;
 	int r;
 
-	*ret = (struct choice){ .since_s = series_now_s(),
-				.evidence = evidence_of(inq)->list.count };
+	*ret = (struct choice){ .since_s = clock_s(), .evidence = evidence_of(inq)->list.count };
 	count(inq, &ret->ran, &ret->failed);
 	judge_evidence(evidence_of(inq), &verdict);
 	SAY(&choice.why, "choice:why",
@@ -79,7 +79,7 @@ int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const str
 int choice_end(struct inquiry *inq, const struct choice *choice)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
-	struct choice_record ended = { .seconds = series_now_s() - choice->since_s };
+	struct choice_record ended = { .seconds = clock_s() - choice->since_s };
 	int r;
 
 	count(inq, &ended.trials, &ended.failures);

@@ -70,7 +70,7 @@ static int write_sentinel(struct inquiry *inq, const char *dir, struct err *err)
 	if (r == 0)
 		r = sentinel_make(inq->cs, &source,
 				  &(struct sentinel_request){ .dir = dir,
-							      .redhand = inq->request->version,
+							      .words = inq->request->sentinel_words,
 							      .replace = true },
 				  &made, err);
 	if (r == 0)

@@ -51,7 +51,7 @@ struct hunt_request {
 	struct series_identity
 		minimize;	  /* of that search, without the list (minimize_identify()) */
 	const char *sentinel_dir; /* NULL: in the case */
-	const char *version;	  /* redhand's, for the sentinel */
+	const struct sentinel_words *sentinel_words;
 	uint64_t seed;
 	double budget_s;	  /* 0: none */
 	uint64_t budget_trials;	  /* 0: none */

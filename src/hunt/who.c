@@ -21,11 +21,20 @@
 #define LOOK_LEAST 20u
 #define LOOK_MOST TRIALS
 
+/* A pointer that led far away from every block: whoever put it where it was loaded from. */
+static bool followed_stray(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_OVER_READ && e->freed_use->unpointed &&
+	       (e->freed_use->from.kind == HOME_GLOBAL ||
+		(e->freed_use->from.kind == HOME_BLOCK && e->freed_use->from.key));
+}
+
 /* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
 static const struct evidence *damaged_bytes(const struct inquiry *inq)
 {
 	VEC_FOREACH (&inq->evidence.list, e)
-		if (e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key)
+		if ((e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key) ||
+		    followed_stray(e))
 			return e;
 	return NULL;
 }
@@ -355,8 +364,9 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 }
 
 /* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
- * ones. Fences see whoever does it, in all of them. */
-static bool damage_by_nobody(const struct inquiry *inq)
+ * ones. Fences see whoever does it, in all of them; and where the damage may have come out of
+ * another block as well, they say which. */
+static bool damage_unclear(const struct inquiry *inq)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	bool damage;
@@ -364,7 +374,34 @@ static bool damage_by_nobody(const struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	damage = verdict.class == VERDICT_WRITE_AFTER_FREE || verdict.class == VERDICT_OVERFLOW ||
 		 verdict.class == VERDICT_UNDERFLOW;
-	return damage && verdict.writer.count == 0;
+	return damage && (verdict.writer.count == 0 || !verdict.firm);
+}
+
+static bool is_text(const struct verdict *verdict)
+{
+	unsigned int letters = 0;
+
+	for (unsigned int i = 0; i < verdict->value_len; i++) {
+		unsigned char c = (unsigned char)(verdict->new >> 8 * i);
+
+		if (c >= ' ' && c < 0x7f)
+			letters++;
+		else if (c != '\0' && c != '\n' && c != '\t')
+			return false;
+	}
+	return letters >= 4;
+}
+
+/* Text, or a store that knows nothing of the field, in a block that is the writer's own: whoever
+ * took it for something else may have had no right to that block. */
+static bool owner_may_have_written(const struct inquiry *inq)
+{
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+
+	judge_evidence(&inq->evidence, &verdict);
+	return (verdict.class == VERDICT_WIDE_WRITE || verdict.class == VERDICT_NARROW_WRITE) &&
+	       (verdict.class == VERDICT_WIDE_WRITE || is_text(&verdict)) &&
+	       verdict.home.kind == HOME_BLOCK;
 }
 
 int who_end(struct inquiry *inq, int r)
@@ -376,7 +413,7 @@ int who_end(struct inquiry *inq, int r)
 	r = tell(inq, r);
 	release(inq);
 	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
-	    (damage_by_nobody(inq) || read_elsewhere(inq)))
+	    (damage_unclear(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);
 	if (from_damage || r < 0)
 		return r;

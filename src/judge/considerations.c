@@ -17,6 +17,9 @@
  * compiler's, rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+/* A reader of vectors that runs over an end is seen nearer than this. */
+#define BESIDE_BYTES 64
+
 static const struct write_seen *store(const struct weighing *w)
 {
 	return w->write->write;
@@ -390,10 +393,18 @@ static bool let_through(const struct weighing *w)
 	return failed || w->facts->list->failed > 0;
 }
 
-/* All that tells the block is where its page is: the pointer may have come from elsewhere. */
+/* A reader that runs over an end is seen at the end, and one with an index keeps the block's own
+ * address in a register. Elsewhere only the page tells the block: the pointer may have come from
+ * somewhere else. */
 static bool stray_pointer(const struct weighing *w)
 {
-	return main_is(w, EVIDENCE_OVER_READ) && w->proof->main->freed_use->stray;
+	const struct freed_use *use = w->proof->main->freed_use;
+	int64_t behind;
+
+	if (!main_is(w, EVIDENCE_OVER_READ) || !use->unpointed || !use->block)
+		return false;
+	behind = use->offset - (int64_t)use->block->size;
+	return behind >= 0 ? behind >= BESIDE_BYTES : -use->offset > BESIDE_BYTES;
 }
 
 static const struct holder_seen *holder(const struct weighing *w)
@@ -747,6 +758,21 @@ static bool live_pointer(const struct weighing *w)
 	return store_leaves_live_pointer(store(w));
 }
 
+/* Fences saw the function that failed read outside of a block of its own: what it found there is
+ * its own affair. */
+static bool reader_strayed(const struct weighing *w)
+{
+	VEC_FOREACH (&w->facts->list->list, e) {
+		if (e->kind != EVIDENCE_OVER_READ || !e->failing || !e->freed_use->fenced)
+			continue;
+		VEC_FOREACH (&w->facts->list->list, crash)
+			if (crash->kind == EVIDENCE_CRASH && crash->failing &&
+			    same_place(&crash->crash->stack, &e->freed_use->user))
+				return true;
+	}
+	return false;
+}
+
 /* ---- the table ---- */
 
 #define CLASS(name) BIT(VERDICT_##name)
@@ -850,6 +876,7 @@ const struct consideration considerations[] = {
 	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS, NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS, NULL },
 	{ "live-pointer", IN_FIELD, live_pointer, CLEARS, NULL },
+	{ "reader-strayed", IN_FIELD, reader_strayed, CLEARS, NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);

@@ -1,7 +1,6 @@
 #include "model/chaos.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/auto.h"
@@ -36,8 +35,9 @@ int chaos_parse(const char *text, unsigned int *ret, struct err *err)
 
 		if (knob == 0) {
 			(void)err_set(err, -EINVAL, "'%s' is no kind of chaos", name);
-			(void)err_remedy(err, "pad, gap, pin, starve, arm, several of them parted "
-					      "by commas, all or none");
+			(void)err_set_remedy(err,
+					     "pad, gap, pin, starve, arm, several of them parted "
+					     "by commas, all or none");
 			return -EINVAL;
 		}
 		knobs |= knob;
@@ -57,46 +57,5 @@ void chaos_list(unsigned int knobs, struct strbuf *sb)
 			continue;
 		strbuf_addf(sb, "%s%s", before, chaos_knob_names[i]);
 		before = ",";
-	}
-}
-
-static void describe_knob(const struct chaos *chaos, enum chaos_knob knob, struct strbuf *sb)
-{
-	switch (knob) {
-	case CHAOS_PAD:
-		strbuf_addf(sb, "%" PRIu64 " bytes more environment", chaos->pad_bytes);
-		break;
-	case CHAOS_GAP:
-		strbuf_addf(sb, "mappings %" PRIu64 " KiB and the heap %" PRIu64 " bytes off",
-			    chaos->gap_bytes >> 10, chaos->heap_bytes);
-		break;
-	case CHAOS_PIN:
-		if (chaos->core < 0)
-			strbuf_adds(sb, "on all cores");
-		else
-			strbuf_addf(sb, "on core %d only", chaos->core);
-		break;
-	case CHAOS_STARVE:
-		strbuf_addf(sb, "threads held back at allocations (weight %.2f)",
-			    (double)chaos->hold_weight / 16);
-		break;
-	case CHAOS_ARM:
-		strbuf_addf(sb, "up to %" PRIu64 " us after arming a watch", chaos->arm_us);
-		break;
-	case CHAOS_ALL:
-		break;
-	}
-}
-
-void chaos_describe(const struct chaos *chaos, struct strbuf *sb)
-{
-	const char *before = "";
-
-	for (unsigned int i = 0; i < CHAOS_KNOBS; i++) {
-		if (!(chaos->knobs & 1u << i))
-			continue;
-		strbuf_adds(sb, before);
-		describe_knob(chaos, 1u << i, sb);
-		before = "; ";
 	}
 }

@@ -42,6 +42,3 @@ int chaos_parse(const char *text, unsigned int *ret, struct err *err);
 
 /* The knobs in force, as chaos_parse() reads them. */
 void chaos_list(unsigned int knobs, struct strbuf *sb);
-
-/* "pad 4711 bytes, core 1, …"; says nothing of the seed. */
-void chaos_describe(const struct chaos *chaos, struct strbuf *sb);

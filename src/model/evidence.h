@@ -225,9 +225,9 @@ struct outside_change {
 	struct block_life *victim;
 	uint64_t old, new;
 	unsigned int value_len;
-	bool kernel_writes;  /* would have been caught */
-	bool gap;	     /* the watch was off for some of the time: it may have missed one */
-	struct strv between; /* system calls and mappings in between, a phrase each */
+	bool kernel_writes; /* would have been caught */
+	bool gap;	    /* the watch was off for some of the time: it may have missed one */
+	struct said_list between; /* system calls and mappings in between */
 };
 
 /* Two observations at one address that look like a change. */
@@ -255,7 +255,8 @@ struct freed_use {
 	bool fenced;	   /* seen at a closed page, and let through: no crash showed it */
 	uint64_t width;	   /* bytes that it touched; 0 unknown */
 	bool first;	   /* watched from the block's free on: nobody touched it before */
-	bool stray;	   /* far from the block, and by no register that points to it */
+	bool unpointed;	   /* no register that the address was made of pointed to the block */
+	struct home from;  /* then: where the pointer had been loaded from; or unknown */
 };
 
 /* Somebody still points to a block that was freed. */

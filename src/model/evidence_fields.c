@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 15
+#define EVIDENCE_VERSION 17
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -148,7 +148,7 @@ static const struct model_field outside_list[] = {
 	FIELD(U64, outside_change, new),
 	FIELD_UPTO(CHOICE, outside_change, value_len, sizeof(uint64_t) + 1),
 	FIELD(BOOL, outside_change, kernel_writes), FIELD(BOOL, outside_change, gap),
-	FIELD(STRV, outside_change, between), { 0 },
+	FIELD_SINCE(15, SAID_LIST, outside_change, between), { 0 },
 };
 static const struct model_fields outside_fields = FIELDS(outside_change, outside_list);
 
@@ -170,7 +170,8 @@ static const struct model_field freed_use_list[] = {
 	FIELD(STACK, freed_use, user), FIELD(BOOL, freed_use, poison),
 	FIELD_SINCE(4, BOOL, freed_use, place_reused), FIELD_SINCE(6, BOOL, freed_use, fenced),
 	FIELD_SINCE(6, U64, freed_use, width), FIELD_SINCE(8, BOOL, freed_use, first),
-	FIELD_SINCE(13, BOOL, freed_use, stray), { 0 },
+	FIELD_SINCE(13, BOOL, freed_use, unpointed),
+	FIELD_OF_SINCE(16, STRUCT, freed_use, from, home_fields), { 0 },
 };
 static const struct model_fields freed_use_fields = FIELDS(freed_use, freed_use_list);
 
@@ -188,7 +189,7 @@ static const struct model_field holder_list[] = {
 	FIELD_OF(PART, holder_seen, target, block_fields), FIELD(STACK, holder_seen, written_by),
 	FIELD(BOOL, holder_seen, used), FIELD(BOOL, holder_seen, exact),
 	FIELD(BOOL, holder_seen, on_stack_too), FIELD_SINCE(3, BOOL, holder_seen, frame),
-	FIELD_SINCE(15, BOOL, holder_seen, counted), { 0 },
+	FIELD_SINCE(17, BOOL, holder_seen, counted), { 0 },
 };
 static const struct model_fields holder_fields = FIELDS(holder_seen, holder_list);
 
@@ -248,7 +249,7 @@ static const struct model_fields fault_value_fields = FIELDS(fault_value, fault_
 
 static const struct model_field party_list[] = {
 	FIELD(STACK, reference_party, at), FIELD(U64, reference_party, taken),
-	FIELD(U64, reference_party, given), FIELD_SINCE(15, BOOL, reference_party, alone), { 0 },
+	FIELD(U64, reference_party, given), FIELD_SINCE(17, BOOL, reference_party, alone), { 0 },
 };
 static const struct model_fields party_fields = FIELDS(reference_party, party_list);
 

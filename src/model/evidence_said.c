@@ -49,8 +49,8 @@ static void outside(const struct outside_change *o, struct said *ret)
 {
 	SAY(ret, "evidence:outside", said_home(&o->home),
 	    said_change(o->old, o->new, o->value_len > 0 ? o->value_len : 9), said_flag(o->gap));
-	for (size_t i = 0; i < o->between.count && i < BETWEEN_MOST; i++)
-		said_add(ret, said_text(o->between.items[i]));
+	for (size_t i = 0; i < o->between.list.count && i < BETWEEN_MOST; i++)
+		said_add(ret, said_copied(&o->between.list.items[i]));
 }
 
 static void conflation(const struct conflation_seen *c, struct said *ret)

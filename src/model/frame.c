@@ -97,6 +97,11 @@ const char *stack_end_name(enum stack_end end)
 	return "lost";
 }
 
+bool frame_in_piece(const struct frame *frame)
+{
+	return frame->kind == FRAME_JIT && frame->function && !frame->module && frame->offset > 0;
+}
+
 void frame_describe(const struct frame *frame, struct strbuf *sb)
 {
 	if (frame->function)
@@ -106,7 +111,7 @@ void frame_describe(const struct frame *frame, struct strbuf *sb)
 	else
 		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code at " : "",
 			    frame->address);
-	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+	if (frame_in_piece(frame))
 		strbuf_addf(sb, "+0x%" PRIx64, frame->offset);
 	if (frame->file && frame->line > 0)
 		strbuf_addf(sb, " (%s:%u)", frame->file, frame->line);

@@ -90,5 +90,8 @@ struct frame *stack_insert(struct stack *stack, size_t at, const struct frame *f
 const char *frame_kind_name(enum frame_kind kind);
 const char *stack_end_name(enum stack_end end);
 
+/* In emitted code that has a name, is it known how far from its begin? `offset` says. */
+bool frame_in_piece(const struct frame *frame);
+
 /* Appends where it is: "function (file.c:12)", "libfoo.so+0x1234", "0x7f…". */
 void frame_describe(const struct frame *frame, struct strbuf *sb);

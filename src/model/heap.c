@@ -44,7 +44,8 @@ static const struct model_field finding_list[] = {
 	FIELD(STACK, heap_finding, allocated), FIELD(STACK, heap_finding, freed),
 	FIELD(STACK, heap_finding, seen_at), FIELD(TEXT, heap_finding, when.check),
 	FIELD(TEXT, heap_finding, when.after), FIELD(TEXT, heap_finding, when.before),
-	FIELD(STRV, heap_finding, when.tests), FIELD_OF(LIST, heap_finding, seen, sighting_fields), { 0 },
+	FIELD(STRV, heap_finding, when.tests), FIELD_OF(STRUCT, heap_finding, from, home_fields),
+	FIELD_OF(LIST, heap_finding, seen, sighting_fields), { 0 },
 };
 static const struct model_fields finding_fields = FIELDS(heap_finding, finding_list);
 

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "model/frame.h"
+#include "model/home.h"
 #include "model/rate.h"
 #include "model/said.h"
 
@@ -90,8 +91,9 @@ struct heap_finding {
 	 * length how many bytes it touched (0: not known); how often it was seen in that process,
 	 * and its number there. */
 	bool fenced;
-	bool stray; /* no register of the instruction pointed to the block, and it is not next to it
-		     */
+	bool unpointed;	  /* no register that the address was made of pointed to the block */
+	struct home from; /* then: where the pointer had been loaded from, as far as it is known */
+	uint64_t pointer; /* … and what it was */
 	uint64_t accesses;
 	uint32_t number;
 	bool python; /* the block is CPython's: an object, as a rule */

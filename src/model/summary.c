@@ -36,6 +36,5 @@ void compare_result_deinit(struct compare_result *result)
 	signature_summaries_deinit(&result->signatures);
 	VEC_DEINIT(&result->arms);
 	strv_deinit(&result->shared);
-	mem_free(result->sentence);
-	mem_free(result->stop_reason);
+	said_deinit(&result->stop_reason);
 }

@@ -3,6 +3,7 @@
 #include "model/crash.h"
 #include "model/family.h"
 #include "model/rate.h"
+#include "model/said.h"
 #include "model/signature.h"
 #include "model/trial.h"
 
@@ -108,6 +109,9 @@ struct arm_times {
 	double ratio, low, high, p; /* to the first arm's, with 95 %; p Holm-corrected */
 };
 
+/* What is below it is a difference. */
+#define COMPARE_ALPHA 0.05
+
 struct arm_summary {
 	const char *name;
 	struct rate rate;
@@ -120,11 +124,10 @@ struct compare_result {
 	VEC(struct arm_summary) arms;
 	struct signature_summaries signatures;
 	double p; /* the smallest of them */
-	char *sentence;
 	uint64_t seed;
-	struct strv shared; /* files that two or more arms wrote */
-	bool stopped_early; /* the sequential test had its answer before the last trial */
-	char *stop_reason;  /* NULL unless stopped early */
+	struct strv shared;	 /* files that two or more arms wrote */
+	bool stopped_early;	 /* the sequential test had its answer before the last trial */
+	struct said stop_reason; /* nothing unless stopped early */
 	const char *case_dir;
 	char *const *program;
 	uint64_t wanted, earlier; /* trials per arm; trials in all that were there already */

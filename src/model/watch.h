@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "model/evidence.h"
 #include "model/said.h"
+#include "wire/log_watch.h"
 
 /*
  * What `watch` saw: who wrote to the watched memory, over all trials.
@@ -48,7 +49,7 @@ struct watch_instance {
 	uint64_t number, id;
 	char *key;
 	uint64_t first_value, last_value, hits;
-	const char *end; /* "freed", "displaced", "handed out again", "still there", "exit" */
+	enum log_watched_end end;
 };
 
 struct watch_conflation {

@@ -7,12 +7,12 @@
 #include "arch/arch.h"
 #include "arch/operands.h"
 #include "arch/store.h"
+#include "read/backtrack.h"
 #include "read/damage_inside.h"
 
 #define ACCESSES_MAX 4096 /* in one process */
 
-#define STRAY_LEAST 64 /* bytes from the block; a vector is no wider */
-#define WORD 8u	       /* the end of a block and what malloc leaves free behind it share one */
+#define WORD 8u /* the end of a block and what malloc leaves free behind it share one */
 
 /* Does it begin inside the block and end inside the last word that belongs to the block where
  * malloc puts it? Code that reads whole words and takes only what is its own does so on purpose.
@@ -33,20 +33,6 @@ static bool points_to(int reg, const struct registers *registers, const struct h
 {
 	return reg != NO_REGISTER && registers->known & 1u << reg &&
 	       registers->value[reg] - f->address <= f->size;
-}
-
-/* Whoever runs over an end is seen at the end, and an index keeps the block's own address in a
- * register. Elsewhere it is a page's place alone that tells the block. */
-static bool strays(const struct access *what, const struct registers *registers,
-		   const struct heap_finding *f)
-{
-	int64_t behind = f->offset - (int64_t)f->size;
-
-	if (f->kind != HEAP_OVER_READ ||
-	    (behind >= 0 ? behind < STRAY_LEAST : -f->offset <= STRAY_LEAST))
-		return false;
-	return !points_to(what->memory.base, registers, f) &&
-	       !points_to(what->memory.index, registers, f);
 }
 
 /* Which instruction it was, and how many bytes it touched. False: it had a right to them. */
@@ -77,8 +63,47 @@ static bool tell_instruction(const struct log_fence_access *access, struct heap_
 	if (!arch_access_at(&trap, rip, &what))
 		return true;
 	ret->length = what.width;
-	ret->stray = strays(&what, &registers, ret);
+	ret->unpointed = !points_to(what.memory.base, &registers, ret) &&
+			 !points_to(what.memory.index, &registers, ret);
 	return !within_last_word(&what, &registers, ret);
+}
+
+/* The record that the agent made of it where it was far from every block. */
+static bool find_record(const struct log_findings *r, const struct log_fence_access *access,
+			struct crash_place *ret)
+{
+	struct log_crash record;
+
+	*ret = (struct crash_place){ .log = r->log };
+	log_reader_rewind(&r->log->reader);
+	while (log_reader_next(&r->log->reader, &ret->item))
+		if (ret->item.head.type == LOG_CRASH &&
+		    log_payload(&ret->item, &record, sizeof(record)) &&
+		    record.fault_address == access->address && record.tid == access->tid &&
+		    record.gregs[LOG_GREG_RIP] == access->gregs[LOG_GREG_RIP])
+			return true;
+	return false;
+}
+
+/* Where its pointer was loaded from: somebody may have put a bad one there. */
+static void tell_origin(const struct log_findings *r, const struct log_fence_access *access,
+			struct heap_finding *ret)
+{
+	struct crash_record record = { 0 };
+	struct backtrack backtrack = { 0 };
+	struct crash_place place;
+	struct err why = { 0 };
+
+	if (!find_record(r, access, &place))
+		return;
+	crash_record_open(&place, &record);
+	if (backtrack_read(&record, r->of->symbols, &backtrack, &why) == 0 &&
+	    backtrack.steps.count > 0 && !backtrack.steps.items[0].by_value) {
+		home_copy(&ret->from, &backtrack.steps.items[0].home);
+		ret->pointer = backtrack.steps.items[0].value;
+	}
+	backtrack_deinit(&backtrack);
+	crash_record_deinit(&record);
 }
 
 static enum heap_kind kind_of(const struct log_fence_access *access)
@@ -115,6 +140,8 @@ static void read_access(struct log_findings *r, const struct log_item *item)
 		heap_finding_deinit(&finding);
 		return;
 	}
+	if (finding.unpointed && finding.kind == HEAP_OVER_READ)
+		tell_origin(r, &access, &finding);
 	if (access.context != 0)
 		(void)event_log_context(r->log, access.context, r->of->symbols, &finding.seen_at);
 	timeline_place_record(&r->timeline, item, &finding.when);

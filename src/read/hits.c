@@ -212,7 +212,7 @@ int hit_decode(const struct hit *caught, struct symbols *symbols, struct writer 
 	if (hit->flags & LOG_HIT_WITH_VECTORS) {
 		_Static_assert(sizeof(masks.masks) == sizeof(hit->vectors.masks) &&
 				       sizeof(masks.vectors) == sizeof(hit->vectors.vectors),
-			       "the same registers");
+			       "same registers");
 		memcpy(masks.masks, hit->vectors.masks, sizeof(masks.masks));
 		memcpy(masks.vectors, hit->vectors.vectors, sizeof(masks.vectors));
 		trap.masks = &masks;
@@ -354,33 +354,50 @@ static bool returns_start(const struct frame *frame)
 		strstr(frame->function, "memset"));
 }
 
+static uint64_t register_called(const struct hit *caught, const char *name)
+{
+	const struct arch *arch = arch_native();
+
+	return caught->hit->gregs[arch->saved_index((unsigned int)arch_register_find(arch, name))];
+}
+
 /* What is left of a rep-prefixed instruction, in bytes. */
 static uint64_t rep_left(const struct hit *caught, const struct writer *writer)
 {
-	const struct arch *arch = arch_native();
-	unsigned int counter = (unsigned int)arch_register_find(arch, "rcx");
-
-	if (strncmp(writer->store.text, "rep ", 4) != 0)
-		return 0;
-	return caught->hit->gregs[arch->saved_index(counter)] *
-	       (writer->store.width > 0 ? writer->store.width : 1);
+	return register_called(caught, "rcx") * (writer->store.width > 0 ? writer->store.width : 1);
 }
 
-/* Where the copy began, and how long it is as far as that is known. */
+/* As long as the first argument is where it was, so is the third. One that is negative makes the
+ * copy begin at its end, which is before its start. */
+static bool is_negative(const struct hit *caught)
+{
+	return register_called(caught, "rax") == register_called(caught, "rdi") &&
+	       (int64_t)register_called(caught, "rdx") < 0;
+}
+
+/* As far as it is known. */
+static uint64_t copy_length(const struct hit *caught, const struct writer *writer, uint64_t start)
+{
+	uint64_t at = register_called(caught, "rdi");
+
+	if (is_negative(caught))
+		return register_called(caught, "rdx");
+	if (strncmp(writer->store.text, "rep ", 4) == 0 && at > start)
+		return at - start + rep_left(caught, writer);
+	return (writer->high > start ? writer->high : caught->hit->address + 1) - start;
+}
+
+/* Where the copy began, and how long it is. */
 static void tell_copy(const struct hit *caught, const struct writer *writer,
 		      struct symbols *symbols, struct write_seen *ret)
 {
-	const struct arch *arch = arch_native();
-	int result = arch_register_find(arch, "rax"), to = arch_register_find(arch, "rdi");
-	uint64_t start = caught->hit->gregs[arch->saved_index((unsigned int)result)];
-	uint64_t at = caught->hit->gregs[arch->saved_index((unsigned int)to)];
-	uint64_t left = rep_left(caught, writer);
+	uint64_t start = register_called(caught, "rax"), address = caught->hit->address;
 	struct block_life *block;
 
 	if (ret->writer.count == 0 || !returns_start(&ret->writer.frames[0]) || start == 0 ||
-	    caught->hit->address < start || caught->hit->address - start > COPY_MAX)
+	    (address - start > COPY_MAX && !is_negative(caught)))
 		return;
-	block = block_behind(caught, result, symbols);
+	block = block_behind(caught, arch_register_find(arch_native(), "rax"), symbols);
 	if (!block || block->former || block->beyond) {
 		block_life_free(block);
 		return;
@@ -389,12 +406,11 @@ static void tell_copy(const struct hit *caught, const struct writer *writer,
 	ret->base = block;
 	ret->copy = true;
 	ret->store_start = start;
-	ret->store_len =
-		strncmp(writer->store.text, "rep ", 4) == 0 && at > start
-			? at - start + left
-			: (writer->high > start ? writer->high : caught->hit->address + 1) - start;
+	ret->store_len = copy_length(caught, writer, start);
 	ret->width = ret->store_len < UINT32_MAX ? (unsigned int)ret->store_len : 0;
-	ret->fit = store_fit_of(start, ret->store_len, caught->hit->address, caught->hit->bytes);
+	ret->fit = is_negative(caught)
+			   ? FIT_WIDE
+			   : store_fit_of(start, ret->store_len, address, caught->hit->bytes);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

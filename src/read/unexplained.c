@@ -1,41 +1,34 @@
 #include "read/unexplained.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "arch/store.h"
 #include "base/strbuf.h"
 
-static void add_caller(struct strbuf *sb, const struct event_log *log, uint64_t back,
-		       struct symbols *symbols)
+static struct said_value caller_of(const struct event_log *log, uint64_t back,
+				   struct symbols *symbols)
 {
 	struct snapshot snapshot = { .pid = (int)log->reader.header.pid,
 				     .since_ns = log->reader.header.start_realtime_ns,
 				     .mappings = log->modules.items,
 				     .mapping_count = log->modules.count };
+	struct said_value caller = said_none();
 	struct stack stack = { 0 };
 
 	symbols_name(symbols, &snapshot, back, 0, &stack);
-	if (stack.count > 0) {
-		strbuf_adds(sb, ", called from ");
-		frame_describe(&stack.frames[0], sb);
-	}
+	if (stack.count > 0)
+		caller = said_frame(&stack.frames[0]);
 	stack_deinit(&stack);
+	return caller;
 }
 
 static void tell_call(const struct event_log *log, const struct log_between_call *call,
-		      struct symbols *symbols, struct strv *ret)
+		      struct symbols *symbols, struct said_list *ret)
 {
-	const char *name = arch_system_call_name(call->number);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_addf(&sb, "%s ", name ? name : "a system call");
-	if (call->fd >= 0)
-		strbuf_addf(&sb, "from descriptor %d ", call->fd);
-	strbuf_addf(&sb, "put %" PRIu64 " bytes at 0x%" PRIx64 ", thread %u", call->bytes,
-		    call->buffer, call->tid);
-	add_caller(&sb, log, call->caller, symbols);
-	strv_take(ret, strbuf_take(&sb));
+	SAY_TOO(ret, "between:call", said_text(arch_system_call_name(call->number)),
+		call->fd >= 0 ? said_signed(call->fd) : said_none(), said_number(call->bytes),
+		said_number(call->buffer), said_number(call->tid),
+		caller_of(log, call->caller, symbols));
 }
 
 static bool begins(const char *path, const char *with)
@@ -48,73 +41,68 @@ static const char *kind_of(const char *path)
 {
 	if (!*path || begins(path, "/dev/zero") || begins(path, "/SYSV") ||
 	    begins(path, "/memfd:") || begins(path, "/dev/shm/"))
-		return "shared memory";
+		return "mapping:shared-memory";
 	return begins(path, "/dev/") || begins(path, "/sys/") || begins(path, "anon_inode:")
-		       ? "a device's memory"
-		       : "a shared mapping of a file";
+		       ? "mapping:device"
+		       : "mapping:file";
 }
 
-static void tell_mapping(const struct log_watch_changed *changed, struct strv *ret)
+static struct said_value printable(const char *text, size_t most)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strnlen(text, most));
+	return said_take(strbuf_take(&sb));
+}
+
+static void tell_mapping(const struct log_watch_changed *changed, struct said_list *ret)
+{
 	char path[sizeof(changed->path) + 1] = { 0 };
 
 	memcpy(path, changed->path, sizeof(changed->path));
 	if (!(changed->flags & LOG_BETWEEN_MAPPED))
 		return;
-	if (!(changed->flags & LOG_BETWEEN_SHARED)) {
-		strbuf_adds(&sb, "it lies in memory of this process alone");
-		strv_take(ret, strbuf_take(&sb));
-		return;
-	}
-	strbuf_addf(&sb, "it lies in %s", kind_of(path));
-	if (*path) {
-		strbuf_adds(&sb, ": ");
-		strbuf_add_printable(&sb, path, strlen(path));
-		strbuf_addf(&sb, " at offset 0x%" PRIx64,
-			    changed->map_offset + (changed->address - changed->map_low));
-	}
-	strv_take(ret, strbuf_take(&sb));
+	if (changed->flags & LOG_BETWEEN_SHARED)
+		SAY_TOO(ret, "between:mapping", said_word(kind_of(path)),
+			*path ? printable(path, sizeof(path)) : said_none(),
+			said_number(changed->map_offset + (changed->address - changed->map_low)));
+	else
+		SAY_TOO(ret, "between:private");
 }
 
-static void tell_others(const struct log_watch_changed *changed, struct strv *ret)
+static void tell_others(const struct log_watch_changed *changed, struct said_list *ret)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	uint32_t known = changed->other_count < LOG_BETWEEN_OTHERS ? changed->other_count
 								   : LOG_BETWEEN_OTHERS;
+	struct said *said;
 
 	if (changed->again != 0)
-		strv_take(ret,
-			  mem_printf("this process has it mapped for writing at 0x%" PRIx64 ", too",
-				     changed->again));
+		SAY_TOO(ret, "between:again", said_number(changed->again));
 	if (!(changed->flags & LOG_BETWEEN_LOOKED))
 		return;
+	said = said_new(ret);
 	if (changed->other_count == 0) {
-		strv_take(ret, mem_strdup("when it was found changed, no other process that could "
-					  "be looked at had it mapped for writing"));
+		SAY(said, "between:nobody");
 		return;
 	}
-	strbuf_adds(&sb, "mapped for writing by process ");
+	SAY(said, "between:others", said_count(changed->other_count - known));
 	for (uint32_t i = 0; i < known; i++) {
-		const char *name = changed->others[i].name;
+		struct said other = { 0 };
 
-		strbuf_addf(&sb, "%s%u (", i == 0 ? "" : ", ", changed->others[i].pid);
-		strbuf_add_printable(&sb, name, strnlen(name, sizeof(changed->others[i].name)));
-		strbuf_addc(&sb, ')');
+		SAY(&other, "between:process", said_number(changed->others[i].pid),
+		    printable(changed->others[i].name, sizeof(changed->others[i].name)));
+		said_add(said, said_part(&other));
 	}
-	if (changed->other_count > known)
-		strbuf_addf(&sb, " and %u more", changed->other_count - known);
-	strv_take(ret, strbuf_take(&sb));
 }
 
 static void tell_between(const struct event_log *log, const struct log_watch_changed *changed,
-			 struct symbols *symbols, struct strv *ret)
+			 struct symbols *symbols, struct said_list *ret)
 {
 	for (uint32_t i = 0; i < changed->call_count && i < LOG_BETWEEN_CALLS; i++)
 		tell_call(log, &changed->calls[i], symbols, ret);
 	if (changed->call_count > LOG_BETWEEN_CALLS)
-		strv_take(ret, mem_printf("%u more system calls that filled it",
-					  changed->call_count - LOG_BETWEEN_CALLS));
+		SAY_TOO(ret, "between:more-calls",
+			said_number(changed->call_count - LOG_BETWEEN_CALLS));
 	tell_mapping(changed, ret);
 	tell_others(changed, ret);
 }

@@ -25,8 +25,7 @@ static json_t *frame_json(const struct frame *frame)
 	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
 	set(object, "module", json_text(frame->module));
 	set(object, "offset",
-	    frame->module || (frame->kind == FRAME_JIT && frame->function) ? json_hex(frame->offset)
-									   : json_null());
+	    frame->module || frame_in_piece(frame) ? json_hex(frame->offset) : json_null());
 	set(object, "kind", json_text(frame_kind_name(frame->kind)));
 	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
 	set(object, "returned", json_boolean(frame->flags & FRAME_RETURNED));

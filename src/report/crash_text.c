@@ -26,7 +26,7 @@
 
 static void print_inside(const struct frame *frame, FILE *out)
 {
-	if (frame->function && frame->kind == FRAME_JIT && !frame->module)
+	if (frame_in_piece(frame))
 		(void)fprintf(out, "+0x%" PRIx64, frame->offset);
 }
 
@@ -326,11 +326,53 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	(void)fputc('\n', out);
 }
 
+static void describe_knob(const struct chaos *chaos, enum chaos_knob knob, struct strbuf *sb)
+{
+	switch (knob) {
+	case CHAOS_PAD:
+		strbuf_addf(sb, "%" PRIu64 " bytes more environment", chaos->pad_bytes);
+		break;
+	case CHAOS_GAP:
+		strbuf_addf(sb, "mappings %" PRIu64 " KiB and the heap %" PRIu64 " bytes off",
+			    chaos->gap_bytes >> 10, chaos->heap_bytes);
+		break;
+	case CHAOS_PIN:
+		if (chaos->core < 0)
+			strbuf_adds(sb, "on all cores");
+		else
+			strbuf_addf(sb, "on core %d only", chaos->core);
+		break;
+	case CHAOS_STARVE:
+		strbuf_addf(sb, "threads held back at allocations (weight %.2f)",
+			    (double)chaos->hold_weight / 16);
+		break;
+	case CHAOS_ARM:
+		strbuf_addf(sb, "up to %" PRIu64 " us after arming a watch", chaos->arm_us);
+		break;
+	case CHAOS_ALL:
+		break;
+	}
+}
+
+/* Says nothing of the seed. */
+static void describe_chaos(const struct chaos *chaos, struct strbuf *sb)
+{
+	const char *before = "";
+
+	for (unsigned int i = 0; i < CHAOS_KNOBS; i++) {
+		if (!(chaos->knobs & 1u << i))
+			continue;
+		strbuf_adds(sb, before);
+		describe_knob(chaos, 1u << i, sb);
+		before = "; ";
+	}
+}
+
 static void print_chaos(const struct chaos *chaos, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf what = { 0 }, knobs = { 0 };
 
-	chaos_describe(chaos, &what);
+	describe_chaos(chaos, &what);
 	chaos_list(chaos->knobs, &knobs);
 	(void)fprintf(out, "  disturbed: %s\n", strbuf_str(&what));
 	(void)fprintf(out, "  so again with: --chaos-seed %" PRIu64, chaos->seed);

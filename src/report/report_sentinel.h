@@ -17,7 +17,8 @@ struct sentinel_report {
 	struct rate rate;
 	uint64_t needed;      /* clean runs that show with 99 % confidence that it is fixed */
 	char *const *program; /* as written, with {root} and {sentinel} */
-	const struct strv *env, *tests, *copied;
+	const struct strv *env, *tests;
+	const struct said_list *copied;
 	const struct said_list *notes;
 };
 

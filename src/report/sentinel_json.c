@@ -81,7 +81,7 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 	set(object, "program", json_command(r->program));
 	set(object, "environment", json_command(r->env->items));
 	set(object, "tests", json_strv(r->tests));
-	set(object, "copied", json_strv(r->copied));
+	set(object, "copied", json_said_list(r->copied));
 	set(object, "notes", json_said_list(r->notes));
 	print(object, out);
 }

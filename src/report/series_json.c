@@ -116,10 +116,9 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 {
 	json_t *object = document("redhand/compare/1", result->case_dir, result->program,
 				  result->seconds, result->interrupted);
-	json_t *arms = json_array(), *shared = json_array();
+	AUTO(mem_freep) char *sentence = compare_sentence(result);
+	json_t *arms = json_array();
 
-	for (size_t i = 0; i < result->shared.count; i++)
-		(void)json_array_append_new(shared, json_text(result->shared.items[i]));
 	VEC_FOREACH (&result->arms, arm) {
 		bool first = arm == result->arms.items;
 		json_t *a = json_object();
@@ -135,11 +134,11 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 	}
 	set(object, "arms", arms);
 	set(object, "p", json_number(result->p));
-	set(object, "sentence", json_text(result->sentence));
+	set(object, "sentence", json_text(sentence));
 	set(object, "seed", count(result->seed));
-	set(object, "shared_files", shared);
+	set(object, "shared_files", json_strv(&result->shared));
 	set(object, "stopped_early", json_boolean(result->stopped_early));
-	set(object, "stop_reason", json_text(result->stop_reason));
+	set(object, "stop_reason", json_said(&result->stop_reason));
 	set(object, "earlier", count(result->earlier));
 	set(object, "signatures", signatures_json(&result->signatures));
 	json_print(object, out);

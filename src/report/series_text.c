@@ -10,19 +10,26 @@
 #include "base/percent.h"
 #include "report/report_crash.h"
 #include "report/text.h"
+#include "report/wording.h"
 
 #define INTERMITTENT_SHOWN 10
 #define DETAILED 3 /* ways to fail that are told at length; --json has all */
 
 /* Small p-values as people write them. */
-static void print_p(double p, FILE *out)
+static void add_p(struct strbuf *sb, double p)
 {
 	if (p < 1e-6)
-		(void)fprintf(out, "p < 0.000001");
-	else if (p < 0.001)
-		(void)fprintf(out, "p = %.6f", p);
+		strbuf_adds(sb, "p < 0.000001");
 	else
-		(void)fprintf(out, "p = %.3f", p);
+		strbuf_addf(sb, p < 0.001 ? "p = %.6f" : "p = %.3f", p);
+}
+
+static void print_p(double p, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	add_p(&sb, p);
+	(void)fputs(strbuf_str(&sb), out);
 }
 
 static void print_window(const struct window *window, const char *indent, FILE *out)
@@ -263,12 +270,52 @@ static void print_times(const struct compare_result *result, FILE *out)
 	}
 }
 
+static void add_counts(struct strbuf *sb, const struct rate *rate, const struct rate *first)
+{
+	strbuf_addf(sb, "%llu/%llu against %llu/%llu", (unsigned long long)rate->failed,
+		    (unsigned long long)rate->trials, (unsigned long long)first->failed,
+		    (unsigned long long)first->trials);
+}
+
+static void add_difference(struct strbuf *sb, const struct arm_summary *arm,
+			   const struct arm_summary *first)
+{
+	if (sb->len > 0)
+		strbuf_adds(sb, "; ");
+	if (arm->p < COMPARE_ALPHA) {
+		strbuf_addf(sb, "'%s' fails %s often than '%s': ", arm->name,
+			    arm->difference > 0 ? "more" : "less", first->name);
+		add_counts(sb, &arm->rate, &first->rate);
+	} else if (arm->rate.failed + first->rate.failed == 0) {
+		strbuf_addf(sb, "neither '%s' nor '%s' has failed: ", arm->name, first->name);
+		add_counts(sb, &arm->rate, &first->rate);
+	} else {
+		strbuf_addf(sb, "no significant difference between '%s' and '%s': ", arm->name,
+			    first->name);
+		add_counts(sb, &arm->rate, &first->rate);
+	}
+	strbuf_adds(sb, ", ");
+	add_p(sb, arm->p);
+}
+
+char *compare_sentence(const struct compare_result *result)
+{
+	struct strbuf sb = { 0 };
+
+	for (size_t i = 1; i < result->arms.count; i++)
+		add_difference(&sb, &result->arms.items[i], &result->arms.items[0]);
+	return strbuf_take(&sb);
+}
+
 void report_compare_text(const struct compare_result *result, FILE *out)
 {
+	AUTO(mem_freep) char *sentence = compare_sentence(result);
+	AUTO(mem_freep) char *stopped = words_of(&result->stop_reason);
+
 	if (result->interrupted)
 		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
 	text_program(result->program, out);
-	(void)fprintf(out, "\n%s\n\n", result->sentence);
+	(void)fprintf(out, "\n%s\n\n", sentence);
 	VEC_FOREACH (&result->arms, arm) {
 		(void)fprintf(out, "  %-16s ", arm->name);
 		text_rate(&arm->rate, out);
@@ -281,8 +328,8 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 		(void)fputc('\n', out);
 	}
 	print_times(result, out);
-	if (result->stop_reason)
-		(void)fprintf(out, "\nStopped early: %s.\n", result->stop_reason);
+	if (stopped)
+		(void)fprintf(out, "\nStopped early: %s.\n", stopped);
 	print_shared(&result->shared, out);
 	print_signatures(&result->signatures, 0, out);
 	(void)fprintf(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/json.h"
+#include "report/wording.h"
 
 static json_t *block_or_null(const struct block_life *block)
 {
@@ -127,7 +128,7 @@ static json_t *conflation_json(const struct watch_conflation *conflation)
 		set(item, "first", json_hex(instance->first_value));
 		set(item, "last", json_hex(instance->last_value));
 		set(item, "hits", count(instance->hits));
-		set(item, "end", json_text(instance->end));
+		set(item, "end", json_text(words_watched_end(instance->end)));
 		(void)json_array_append_new(list, item);
 	}
 	set(object, "objects", list);
@@ -139,7 +140,7 @@ static json_t *conflation_json(const struct watch_conflation *conflation)
 static json_t *outside_json(const struct watch_outside *outside)
 {
 	const struct outside_change *change = outside->change;
-	json_t *object = json_object(), *between = json_array();
+	json_t *object = json_object();
 
 	set(object, "trial", count(outside->trial));
 	set(object, "failed", json_boolean(outside->failing));
@@ -149,9 +150,7 @@ static json_t *outside_json(const struct watch_outside *outside)
 	set(object, "new", json_hex(change->new));
 	set(object, "kernel_writes", json_boolean(change->kernel_writes));
 	set(object, "block", block_or_null(change->victim));
-	for (size_t i = 0; i < change->between.count; i++)
-		(void)json_array_append_new(between, json_text(change->between.items[i]));
-	set(object, "between", between);
+	set(object, "between", json_said_list(&change->between));
 	return object;
 }
 

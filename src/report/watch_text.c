@@ -234,7 +234,7 @@ static void print_conflation(const struct watch_conflation *conflation, FILE *ou
 			      " … 0x%" PRIx64 ", %" PRIu64 " write%s, %s\n",
 			      instance->number, instance->id, instance->first_value,
 			      instance->last_value, instance->hits, plural(instance->hits),
-			      instance->end);
+			      words_watched_end(instance->end));
 		if ((int)i == conflation->changed_at)
 			(void)fprintf(out, "  -- no write happened here: what looks like a change "
 					   "is two objects\n");
@@ -244,6 +244,7 @@ static void print_conflation(const struct watch_conflation *conflation, FILE *ou
 static void print_outside(const struct watch_outside *outside, FILE *out)
 {
 	const struct outside_change *change = outside->change;
+	AUTO(strv_deinit) struct strv known = { 0 };
 
 	(void)fprintf(out, "\nOutside writer (trial %" PRIu64 "): 0x%" PRIx64 " changed from ",
 		      outside->trial, change->home.address);
@@ -256,9 +257,10 @@ static void print_outside(const struct watch_outside *outside, FILE *out)
 				"process, a device, or a mapping of the same memory elsewhere."
 			      : "Writes by system calls are not seen here (redhand doctor says "
 				"how to allow it), nor those of other processes and devices.");
-	for (size_t i = 0; i < change->between.count; i++)
+	words_list(&change->between, &known);
+	for (size_t i = 0; i < known.count; i++)
 		(void)fprintf(out, "  %s %s\n", i == 0 ? "What is known:" : "              ",
-			      change->between.items[i]);
+			      known.items[i]);
 }
 
 void report_watch_stop(const struct watch_stop *stop, FILE *out)

@@ -263,3 +263,17 @@ void words_home(const struct home *home, struct strbuf *sb)
 	if (home->field)
 		strbuf_addc(sb, ')');
 }
+
+const char *words_watched_end(enum log_watched_end end)
+{
+	static const char *const texts[] = { [LOG_WATCHED_STILL] = "still there",
+					     [LOG_WATCHED_FREED] = "freed",
+					     [LOG_WATCHED_DISPLACED] = "no longer watched",
+					     [LOG_WATCHED_AGAIN] = "handed out again",
+					     [LOG_WATCHED_MOVED] = "moved by realloc",
+					     [LOG_WATCHED_EXIT] = "still there at the end",
+					     [LOG_WATCHED_RETURNED] = "returned",
+					     [LOG_WATCHED_YIELDED] = "no longer watched" };
+
+	return end < ARRAY_SIZE(texts) ? texts[end] : "?";
+}

@@ -4,6 +4,7 @@
 #include "model/evidence.h"
 #include "model/said.h"
 #include "model/verdict.h"
+#include "model/watch.h"
 
 /*
  * The words for what was found out: every sentence of a verdict, of evidence, of a ledger. A row
@@ -48,6 +49,9 @@ const char *words_status(enum ledger_status status);
 
 /* "a freed block is used". */
 const char *words_class(enum verdict_class class);
+
+/* "handed out again": how the time ended for which an object was watched. */
+const char *words_watched_end(enum log_watched_end end);
 
 /* "guards around blocks". */
 const char *words_experiment(enum experiment_kind kind);

@@ -46,36 +46,33 @@ int observe_find_agent(char **ret_dir, struct err *err)
 			return 0;
 	}
 	(void)err_set(err, -ENOENT, "the observer's library " AGENT_NAME " is not installed");
-	return err_remedy(err, "make install, or --observe none");
+	return err_set_remedy(err, "make install, or --observe none");
 }
 
-char *observe_obstacle(const char *path)
+static const char *obstacle_of(const struct program_facts *facts)
 {
-	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
-
-	/* What cannot be read is tried: the kernel has the last word. */
-	if (program_read(path, facts, NULL) < 0 || facts->kind != PROGRAM_ELF)
+	if (facts->kind != PROGRAM_ELF)
 		return NULL;
 	if (!facts->native)
-		return mem_printf("'%s' is built for %s, so it runs unobserved", facts->path,
-				  facts->machine);
+		return "obstacle:foreign";
 	if (!facts->dynamic)
-		return mem_printf("'%s' is statically linked, so it runs unobserved (only from "
-				  "outside); link it dynamically to see more",
-				  facts->path);
+		return "obstacle:static";
 	if (facts->libc == PROGRAM_LIBC_MUSL)
-		return mem_printf("'%s' is linked with musl, so it runs unobserved (only from "
-				  "outside); link it with glibc to see more",
-				  facts->path);
+		return "obstacle:musl";
 	if (facts->privileged)
-		return mem_printf(
-			"'%s' is setuid, setgid or has capabilities, so it runs unobserved",
-			facts->path);
-	if (facts->sanitized)
-		return mem_printf("'%s' is built with a sanitizer, so it is left to that and runs "
-				  "unobserved",
-				  facts->path);
-	return NULL;
+		return "obstacle:privileged";
+	return facts->sanitized ? "obstacle:sanitized" : NULL;
+}
+
+bool observe_obstacle(const char *path, struct said *ret)
+{
+	AUTO(mem_freep) struct program_facts *facts = mem_alloc(sizeof(*facts));
+	/* What cannot be read is tried: the kernel has the last word. */
+	const char *id = program_read(path, facts, NULL) < 0 ? NULL : obstacle_of(facts);
+
+	if (id && ret)
+		SAY(ret, id, said_text(facts->path), said_text(facts->machine));
+	return id != NULL;
 }
 
 enum observe_malloc observe_malloc_of(const char *path, char **ret_name)
@@ -97,7 +94,7 @@ enum observe_malloc observe_malloc_of(const char *path, char **ret_name)
 void observe_command(const struct trial_job *job, struct strv *ret)
 {
 	static const char *const memcheck[] = { "valgrind", "-q", "--error-exitcode=97",
-						"--trace-children=yes" };
+						"--trace-children=yes", "--vgdb=no" };
 
 	for (size_t i = 0; job->observer == OBSERVE_VALGRIND && i < ARRAY_SIZE(memcheck); i++)
 		strv_add(ret, memcheck[i]);
@@ -232,11 +229,11 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 
 	dir = openat(trials, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	if (!needs_plan(job)) /* nor that of the trial before */
 		return unlinkat(dir, WIRE_PLAN_NAME, 0) < 0 && errno != ENOENT
-			       ? err_errno(err, -errno, "cannot remove trials/%s/" WIRE_PLAN_NAME,
-					   name)
+			       ? err_set_errno(err, -errno,
+					       "cannot remove trials/%s/" WIRE_PLAN_NAME, name)
 			       : 0;
 	chaos_plan_item(&job->chaos, &items);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/said.h"
 #include "run/job.h"
 #include "wire/plan.h"
 
@@ -18,9 +19,8 @@ int observe_find_agent(char **ret_dir, struct err *err);
  * to remove; NULL: none was needed, or could be made. */
 void observe_alias_agent(char **agent_dir, char **ret_link_dir);
 
-/* Whether a preloaded library reaches the program in this file: NULL, or why not (a sentence the
- * caller frees). */
-char *observe_obstacle(const char *path);
+/* Whether something keeps a preloaded library from the program in this file. `ret` may be NULL. */
+bool observe_obstacle(const char *path, struct said *ret);
 
 /* Whose malloc the program calls; none that a library can stand in front of, but for the first. */
 enum observe_malloc {

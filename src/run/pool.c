@@ -63,25 +63,24 @@ static int seat_open(struct pool *pool, unsigned int slot, struct err *err)
 {
 	struct seat *seat = &pool->seats[slot];
 	int pair[2], fault = fault_hits("fork");
-	pid_t redhand = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(err, -errno, "cannot make a socket for slot %u", slot);
+		return err_set_errno(err, -errno, "cannot make a socket for slot %u", slot);
 	seat->pid = fault > 0 ? (errno = fault, -1) : fork();
 	if (seat->pid < 0) {
-		int r = err_errno(err, -errno, "cannot start a process for slot %u", slot);
+		int r = err_set_errno(err, -errno, "cannot start a process for slot %u", slot);
 
 		fd_close(pair[0]);
 		fd_close(pair[1]);
 		seat->pid = 0;
-		(void)err_remedy(err, "fewer slots (-j)");
+		(void)err_set_remedy(err, "fewer slots (-j)");
 		return r;
 	}
 	if (seat->pid == 0) {
 		int socket = pair[1];
 
 		keep_only(&socket, pool->lock_fd);
-		keeper_main(socket, slot, pool->settings, redhand);
+		keeper_main(socket, slot, pool->settings);
 	}
 	fd_close(pair[1]);
 	seat->socket = pair[0];
@@ -177,7 +176,7 @@ static int slot_lost(unsigned int slot, int code, struct err *err)
 {
 	(void)err_set(err, code, "the process of slot %u has died %d times in a row", slot,
 		      DEATHS_MAX);
-	return err_remedy(err, "run the same command again: it goes on where it was");
+	return err_set_remedy(err, "run the same command again: it goes on where it was");
 }
 
 /* The slot has died. Another one takes its place, and its trials are run again: nothing of them is
@@ -192,7 +191,7 @@ static int seat_renew(struct pool *pool, unsigned int slot, int code, struct err
 	seat_wait(seat);
 	if (++seat->deaths >= DEATHS_MAX)
 		return slot_lost(slot, code, err);
-	log_debug("slot %u has died; another one runs its trials again", slot);
+	log_debug("slot %u died: another one", slot);
 	r = seat_open(pool, slot, err);
 	for (unsigned int i = 0; i < seat->depth && r == 0; i++)
 		if (message_send(seat->socket, &seat->sent[i]) < 0)
@@ -257,7 +256,8 @@ int pool_wait(struct pool *pool, int wake_fd, int timeout_ms, struct trial_resul
 					  .events = POLLIN };
 	fds[pool->count] = (struct pollfd){ .fd = wake_fd, .events = POLLIN };
 	if (poll(fds, pool->count + 1, timeout_ms) < 0)
-		return errno == EINTR ? 0 : err_errno(err, -errno, "cannot wait for the trials");
+		return errno == EINTR ? 0
+				      : err_set_errno(err, -errno, "cannot wait for the trials");
 	if (fds[pool->count].revents)
 		return 0;
 	for (unsigned int k = 1; k <= pool->count; k++) {

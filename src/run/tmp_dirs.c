@@ -35,8 +35,8 @@ int tmp_dirs_make(struct trial_settings *settings, struct err *err)
 	if (settings->tmp_dirs)
 		return 0;
 	(void)err_set(err, -EACCES, "there is no place for temporary files of trials");
-	return err_remedy(err,
-			  "set TMPDIR to a directory that can be written to, or use --share-tmp");
+	return err_set_remedy(
+		err, "set TMPDIR to a directory that can be written to, or use --share-tmp");
 }
 
 int tmp_dirs_open(const struct trial_settings *settings)

@@ -161,11 +161,11 @@ static int tmp_open(const struct room *room, const char *name, struct err *err)
 	if (tree_remove_at(room->tmp, name, err) < 0)
 		return -EEXIST;
 	if (mkdirat(room->tmp, name, 0700) < 0)
-		return err_errno(err, -errno, "cannot create a temporary directory");
+		return err_set_errno(err, -errno, "cannot create a temporary directory");
 	/* Whatever the umask takes away. */
 	if (fchmodat(room->tmp, name, tmp_mode(room), 0) < 0 ||
 	    (room->shared && fchmod(room->tmp, 0711) < 0))
-		return err_errno(err, -errno, "cannot set the mode of a temporary directory");
+		return err_set_errno(err, -errno, "cannot set the mode of a temporary directory");
 	return 0;
 }
 
@@ -182,7 +182,7 @@ int room_leave(const struct room *room, const char *name, bool keep_tmp, struct 
 		return tmp_drop(room, name, err);
 	dir = dir_open(room->trials, name);
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open trials/%s", name);
+		return err_set_errno(err, -errno, "cannot open trials/%s", name);
 	return tree_move_at(room->tmp, name, dir, KEPT_TMP, err);
 }
 
@@ -191,7 +191,7 @@ int room_open(const struct room *room, const char *name, struct err *err)
 	int fault = fault_hits("trial_dir");
 
 	if (fault > 0)
-		return err_errno(err, -fault, "cannot create trials/%s", name);
+		return err_set_errno(err, -fault, "cannot create trials/%s", name);
 	if (spare_take(room, name))
 		return tmp_open(room, name, err);
 	/* One may be there from a redhand that was killed during this very trial. */
@@ -201,10 +201,10 @@ int room_open(const struct room *room, const char *name, struct err *err)
 		if (r == 0 && mkdirat(room->trials, name, ROOM_MODE) < 0)
 			r = -errno;
 		if (r < 0)
-			return err_errno(err, r, "cannot create trials/%s", name);
+			return err_set_errno(err, r, "cannot create trials/%s", name);
 	}
 	if (fchmodat(room->trials, name, ROOM_MODE, 0) < 0)
-		return err_errno(err, -errno, "cannot set the mode of trials/%s", name);
+		return err_set_errno(err, -errno, "cannot set the mode of trials/%s", name);
 	return tmp_open(room, name, err);
 }
 

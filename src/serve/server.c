@@ -17,6 +17,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/vec.h"
 
 #define CONNECTIONS_MOST 2048u
@@ -65,7 +66,7 @@ static int load(struct err *err)
 		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		(void)err_set(err, -ENOENT, "libmicrohttpd is not installed: %s", dlerror());
-		return err_remedy(err, "Debian has it as libmicrohttpd12");
+		return err_set_remedy(err, "Debian has it as libmicrohttpd12");
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		void *found = dlsym(library, functions[i].name);
@@ -98,23 +99,13 @@ struct server {
 	bool ending;
 };
 
-/* How long it takes says nothing about where they differ. */
-static bool same_secret(const char *a, const char *b, size_t len)
-{
-	unsigned char differ = 0;
-
-	for (size_t i = 0; i < len; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return differ == 0;
-}
-
 /* What stands behind "/TOKEN/"; NULL when that does not. */
 static const char *behind_token(const struct server *server, const char *url)
 {
 	size_t len = strlen(server->token);
 
 	if (url[0] != '/' || strlen(url) < len + 2 || url[len + 1] != '/' ||
-	    !same_secret(url + 1, server->token, len))
+	    !bytes_same(url + 1, server->token, len))
 		return NULL;
 	return url + len + 2;
 }
@@ -319,8 +310,8 @@ int server_open(const struct server_options *options, struct server **ret, struc
 		int code = errno > 0 ? -errno : -EADDRINUSE;
 
 		server_close(server);
-		return err_errno(err, code, "cannot listen on %s, port %u", options->address,
-				 options->port);
+		return err_set_errno(err, code, "cannot listen on %s, port %u", options->address,
+				     options->port);
 	}
 	*ret = server;
 	return 0;

@@ -70,6 +70,83 @@ static int xor_list(void)
 	return p[0] != (uintptr_t)&a[1];
 }
 
+struct message {
+	char text[24];
+	char *more; /* what does not fit there */
+};
+
+APART void message_set(struct message *m, const char *text)
+{
+	m->more = strlen(text) < sizeof(m->text) ? NULL : strdup(text);
+	memcpy(m->text, text, strnlen(text, sizeof(m->text) - 1) + 1);
+}
+
+/* Text up to the last byte before a pointer; the program says that it does not like it. */
+static int full_text(void)
+{
+	struct message *m = calloc(1, sizeof(*m));
+
+	message_set(m, "twenty-three characters");
+	KEEP(m);
+	fprintf(stderr, "rejected: %s\n", m->more ? m->more : m->text);
+	free(m->more);
+	free(m);
+	return 1;
+}
+
+APART size_t full_words(const char *line, char **ret)
+{
+	struct {
+		char word[8];
+		char *rest;
+	} parts;
+
+	parts.rest = strdup(line + 7);
+	memcpy(parts.word, line, 7);
+	parts.word[7] = 0;
+	*ret = parts.rest;
+	return strlen(parts.word) + strlen(parts.rest);
+}
+
+/* A word that fills its place in a frame, beside a pointer that a call returned; then abort(). */
+static int full_frame(void)
+{
+	char *rest;
+
+	if (full_words("PROPFIND /index", &rest) == 15) {
+		free(rest);
+		fputs("this verb is not known\n", stderr);
+		abort();
+	}
+	return 0;
+}
+
+struct window {
+	volatile int *base; /* of an array whose first element is number `low` */
+	long low;
+};
+
+APART void window_move(struct window *w, long by)
+{
+	w->base -= by;
+	w->low += by;
+}
+
+/* A pointer that leads far out of its block, where it is never followed to. */
+static int biased(void)
+{
+	int *numbers = calloc(100, sizeof(*numbers)), sum = 0;
+	struct window *w = calloc(1, sizeof(*w));
+
+	w->base = numbers;
+	window_move(w, 5000);
+	for (long i = w->low; i < w->low + 100; i++)
+		sum += w->base[i];
+	free(numbers);
+	free(w);
+	return sum;
+}
+
 static int tagged(void)
 {
 	uintptr_t *slot = malloc(sizeof(*slot));
@@ -347,6 +424,9 @@ static const struct truth_case cases[] = {
 	{ "failed-check", NOBODY, failed_check },
 	{ "pool", NOBODY, pool },
 	{ "xor-list", NOBODY, xor_list },
+	{ "full-text", NOBODY, full_text },
+	{ "full-frame", NOBODY, full_frame },
+	{ "biased", NOBODY, biased },
 	{ "tagged", NOBODY, tagged },
 	{ "usable", NOBODY, usable },
 	{ "grows", NOBODY, grows },

@@ -186,6 +186,51 @@ static int index_negative(void)
 	return cards_use() == 0;
 }
 
+APART void word_add(void *record, int word, long amount)
+{
+	((volatile long *)record)[word] += amount; /* guilty */
+}
+
+/* Words are counted from 1 here, and from 0 there: what was to be counted is a link, and it leads
+ * to another page of the heap from then on. */
+static int word_wrong(void)
+{
+	cards_make();
+	word_add(cards[6], offsetof(struct card, seen) / sizeof(long) - 1, 4096);
+	return cards_use() == 0;
+}
+
+static struct {
+	char *names[4];
+	long counts[4];
+} shelf;
+
+APART void shelf_count(int row)
+{
+	((volatile long *)shelf.counts)[row] += 4096; /* guilty */
+}
+
+APART size_t shelf_use(void)
+{
+	size_t sum = 0;
+
+	for (int i = 0; i < 4; i++)
+		sum += strlen(shelf.names[i]);
+	return sum;
+}
+
+/* A row that was not found is -1: the last of the names is led elsewhere. */
+static int shelf_negative(void)
+{
+	for (int i = 0; i < 4; i++)
+		shelf.names[i] = strdup("a name");
+	for (int i = 0; i < 40; i++)
+		(void)calloc(1, 1000);
+	for (int i = 2; i >= -1; i--)
+		shelf_count(i);
+	return shelf_use() == 0;
+}
+
 APART void bytes_swap(volatile uint64_t *word)
 {
 	*word = __builtin_bswap64(*word); /* guilty */
@@ -199,6 +244,71 @@ static int swapped(void)
 		bytes_swap((uint64_t *)&cards[16]->seen[i]);
 	bytes_swap((uint64_t *)&cards[16]->next);
 	return cards_use() == 0;
+}
+
+/* ---- within a frame, and between variables ---- */
+
+APART void word_take(volatile char *to, const char *line)
+{
+	while (*line && *line != ' ')
+		*to++ = *line++; /* guilty */
+	*to = 0;		 /* guilty */
+}
+
+APART size_t greeting(const char *name)
+{
+	struct {
+		char name[16];
+		const char *more;
+	} all;
+
+	all.more = ", and welcome";
+	word_take(all.name, name);
+	return strlen(all.name) + strlen(all.more);
+}
+
+static int frame_text(void)
+{
+	return greeting("Bartholomew-Augustus and") == 0;
+}
+
+APART size_t request_length(const char *line)
+{
+	char *root = strdup("/srv/www");
+	struct {
+		char verb[8];
+		char *path;
+	} request;
+
+	request.path = root;
+	word_take(request.verb, line);
+	return strlen(request.path) + strlen(request.verb);
+}
+
+/* The pointer beside it came from a call. */
+static int frame_returned(void)
+{
+	return request_length("PROPPATCHING /index") == 0;
+}
+
+static int levels[8] = { 1 };
+static const char *title = "a title";
+
+APART void level_set(int i, int level)
+{
+	((volatile int *)levels)[i] = level; /* guilty */
+}
+
+/* One row that belongs to `levels` and the next variable of the data segment. */
+static int global_next(void)
+{
+	long between = (const char *)&title - (const char *)levels;
+
+	KEEP(title);
+	for (int i = 0; i < 8; i++)
+		level_set(i, 1000 + i);
+	level_set((int)(between / (long)sizeof(int)), 1200);
+	return strlen(title) == 0;
 }
 
 /* ---- one word, two meanings ---- */
@@ -568,6 +678,11 @@ static const struct truth_case cases[] = {
 	  copy_within },
 	{ "index-negative", "class narrow-write\nclass underflow\nwho seen_bump\n",
 	  index_negative },
+	{ "word-wrong", "class narrow-write\nwho word_add\n", word_wrong },
+	{ "shelf-negative", "class narrow-write\nwho shelf_count\n", shelf_negative },
+	{ "frame-text", "class narrow-write\nclass overflow\nwho word_take\n", frame_text },
+	{ "frame-returned", "class narrow-write\nclass overflow\nwho word_take\n", frame_returned },
+	{ "global-next", "class narrow-write\nclass overflow\nwho level_set\n", global_next },
 	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },

@@ -382,6 +382,79 @@ static int freed_callback(void)
 	return device_close(&device);
 }
 
+/* ---- what lies behind is somebody else's, and whole ---- */
+
+struct peer {
+	long id;
+	char *host;
+	long sent;
+};
+static struct peer *peers;
+static int peer_count;
+
+APART char *label_new(const char *text)
+{
+	char *label = calloc(1, 72);
+
+	strcpy(label, text);
+	KEEP(label);
+	return label;
+}
+
+APART size_t host_length(int i)
+{
+	const struct peer *peer = peers + i;
+
+	return strlen(peer->host); /* guilty */
+}
+
+/* One record too many: a label's text is taken for one. */
+static int past_record(void)
+{
+	size_t sum = 0;
+	char *label;
+
+	peers = malloc((peer_count = 3) * sizeof(*peers));
+	label = label_new("a label that fills the block which lies behind the records");
+	for (int i = 0; i < peer_count; i++)
+		peers[i] = (struct peer){ i, strdup("localhost"), 0 };
+	for (int i = 0; i <= peer_count; i++)
+		sum += host_length(i);
+	puts(label);
+	return sum == 0;
+}
+
+struct command {
+	const char *name;
+	int (*run)(int);
+};
+
+APART int command_run(const struct command *commands, int number, int argument)
+{
+	return commands[number].run(argument); /* guilty */
+}
+
+APART int twice(int n)
+{
+	return 2 * n;
+}
+
+/* A number that was not checked: the function is the middle of a sentence. */
+static int past_command(void)
+{
+	struct command *commands = malloc(7 * sizeof(*commands) + 8);
+	char *help = label_new("help: type a number between zero and six, please");
+	int sum = 0;
+
+	for (int i = 0; i < 7; i++)
+		commands[i] = (struct command){ "twice", twice };
+	KEEP(commands);
+	for (int i = 0; i < 9; i++)
+		sum += command_run(commands, i, i);
+	puts(help);
+	return sum == 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "freed-walked", "class use-after-free\nclass dangling-holder\nwho walker_next\n",
 	  freed_walked },
@@ -402,6 +475,8 @@ static const struct truth_case cases[] = {
 	{ "past-index", "class over-read\nwho price\n", past_index },
 	{ "before-text", "class over-read\nwho trimmed\n", before_text },
 	{ "past-within-slack", "class over-read\nwho matte\n", past_within_slack },
+	{ "past-record", "class over-read\nwho host_length\n", past_record },
+	{ "past-command", "class over-read\nwho command_run\n", past_command },
 	{ "unset-byte", "class uninitialised\nwho raw\n", unset_byte },
 	{ "unset-pointer", "class uninitialised\nwho order_new\n", unset_pointer },
 };

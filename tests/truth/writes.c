@@ -348,6 +348,127 @@ static int over_sometimes(void)
 	return strcmp(b, "alpha") != 0;
 }
 
+/* ---- lengths that are below zero ---- */
+
+struct packet {
+	unsigned short length; /* with a header of four bytes */
+	char body[60];
+};
+
+APART char *body_copy(const struct packet *p)
+{
+	char *body = malloc(64);
+	int length = p->length - 4;
+
+	memcpy(body, p->body, (size_t)length); /* guilty */
+	KEEP(body);
+	return body;
+}
+
+APART struct packet *packet_new(unsigned short length)
+{
+	struct packet *p = calloc(1, sizeof(*p));
+
+	p->length = length;
+	KEEP(p);
+	return p;
+}
+
+static int copy_negative(void)
+{
+	char *first = body_copy(packet_new(20)), *second = body_copy(packet_new(3));
+
+	printf("%d\n", first[0] + second[0]);
+	free(first);
+	free(second);
+	return 0;
+}
+
+struct line {
+	long used;
+	char text[200];
+};
+
+APART void word_drop(struct line *line, long at, long length)
+{
+	memmove(line->text + at, line->text + at + length, /* guilty */
+		(size_t)(line->used - at - length));
+	line->used -= length;
+	KEEP(line);
+}
+
+/* The last word is dropped twice: what is left behind it is less than nothing. */
+static int move_negative(void)
+{
+	struct line *before = calloc(1, sizeof(*before)), *line = calloc(1, sizeof(*line));
+
+	line->used = sprintf(line->text, "one two three four five six seven");
+	word_drop(line, 28, 5);
+	word_drop(line, 28, 5);
+	puts(line->text);
+	free(line);
+	free(before);
+	return 0;
+}
+
+/* ---- beyond the end at once ---- */
+
+struct journal {
+	char *text;
+	size_t used, room;
+};
+
+APART void journal_add(struct journal *j, const char *text, int number)
+{
+	j->used += (size_t)snprintf(j->text + j->used, j->room - j->used, /* guilty */
+				    "line %d of the journal: %s\n", number, text);
+}
+
+/* What snprintf() would have written is counted: then there is more room than ever. */
+static int over_leap(void)
+{
+	struct journal j = { malloc(256), 0, 256 };
+	char *names[8];
+	size_t sum = 0;
+
+	for (int i = 0; i < 8; i++)
+		names[i] = strdup("a name beside it");
+	for (int i = 0; i < 14; i++)
+		journal_add(&j, "something", i);
+	for (int i = 0; i < 8; i++) {
+		sum += strlen(names[i]);
+		free(names[i]);
+	}
+	free(j.text);
+	return sum == 0;
+}
+
+APART void score_set(long *scores, int player, long score)
+{
+	((volatile long *)scores)[player] = score; /* guilty */
+}
+
+/* A number from another table: it lies in the middle of a neighbour's block. */
+static int over_far(void)
+{
+	long *scores = calloc(10, sizeof(*scores));
+	char *names[6];
+	size_t sum = 0;
+
+	for (int i = 0; i < 6; i++) {
+		names[i] = calloc(1, 40);
+		strcpy(names[i], "a player");
+	}
+	score_set(scores, 4, 12);
+	score_set(scores, 11, 13);
+	for (int i = 0; i < 6; i++) {
+		sum += strlen(names[i]);
+		free(names[i]);
+	}
+	free(scores);
+	return sum == 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "over-loop", "class overflow\nwho fill\n", over_loop },
 	{ "over-by-one", "class overflow\nwho fill\n", over_by_one },
@@ -358,6 +479,10 @@ static const struct truth_case cases[] = {
 	{ "over-shift", "class overflow\nclass over-read\nwho shift\n", over_shift },
 	{ "over-besides", "class overflow\nwho fill\n", over_besides },
 	{ "over-sometimes", "class overflow\nwho fill\n", over_sometimes },
+	{ "copy-negative", "class overflow\nwho body_copy\n", copy_negative },
+	{ "move-negative", "class overflow\nwho word_drop\n", move_negative },
+	{ "over-leap", "class overflow\nwho journal_add\n", over_leap },
+	{ "over-far", "class overflow\nwho score_set\n", over_far },
 	{ "before-start", "class underflow\nwho put\n", before_start },
 	{ "after-free-link",
 	  "class write-after-free\nclass dangling-holder\nwho append\nwho after_free_link\n",

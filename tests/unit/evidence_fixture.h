@@ -245,7 +245,7 @@ static inline struct evidence made_outside(uint64_t trial, uint64_t old, uint64_
 	e.outside->new = new;
 	e.outside->value_len = 8;
 	e.outside->kernel_writes = true;
-	strv_add(&e.outside->between, "read(5)");
+	said_as_text(said_new(&e.outside->between), "read(5)");
 	return e;
 }
 

@@ -330,12 +330,20 @@ static void read_behind(struct evidence_list *l)
 	add(l, made_over_read(2));
 }
 
-/* Far from it, by a pointer that was not the block's. */
-static void read_far_behind(struct evidence_list *l)
+/* Right behind it, by a pointer that has run over its end. */
+static void read_unpointed(struct evidence_list *l)
 {
 	read_behind(l);
 	VEC_FOREACH (&l->list, e)
-		e->freed_use->stray = true;
+		e->freed_use->unpointed = true;
+}
+
+/* Far from it, by a pointer that was not the block's. */
+static void read_far_behind(struct evidence_list *l)
+{
+	read_unpointed(l);
+	VEC_FOREACH (&l->list, e)
+		e->freed_use->offset += 64;
 }
 
 static void read_behind_once(struct evidence_list *l)
@@ -412,6 +420,7 @@ static void freed_used_at_a_fence(struct evidence_list *l)
 
 const struct story stories_free[] = {
 	ROW(read_behind, OVER_READ, FIRM, NULL),
+	ROW(read_unpointed, OVER_READ, FIRM, NULL),
 	ROW(read_far_behind, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_once, OVER_READ, DOUBTED, NULL),
 	ROW(read_behind_and_failed, OVER_READ, DOUBTED, NULL),

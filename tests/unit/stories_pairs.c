@@ -275,6 +275,27 @@ static void reader_gone_astray(struct evidence_list *l)
 		e->write->found.strayed = true;
 }
 
+/* Another function than the one that failed leaves a block. */
+static void another_has_left(struct evidence_list *l)
+{
+	tell_story(l, "leads_who_knows_where");
+	add(l, made_over_read(4));
+	add(l, made_over_read(5));
+	add(l, made_crash(4, FAULT_NON_CANONICAL));
+}
+
+/* Where the failing function had no right to read; at fences it is seen to leave a block. */
+static void read_by_one_who_left(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	another_has_left(l);
+	e = &l->list.items[l->list.count - 1];
+	stack_deinit(&e->crash->stack);
+	e->crash->stack = (struct stack){ 0 };
+	made_stack(&e->crash->stack, "row_sum", 71);
+}
+
 /* ---- blocks after their end ---- */
 
 /* Nothing but the poison in the freed block gave the use away. */
@@ -495,6 +516,9 @@ const struct story stories_pairs[] = {
 	ROW(constant_inside_the_block, NARROW_WRITE, DOUBTED, "measure"),
 	ROW(constant_where_a_pointer_runs, NARROW_WRITE, FIRM, "measure"),
 	ROW(reader_gone_astray, NOT_CAUGHT, DOUBTED, NULL),
+
+	ROW(read_by_one_who_left, OVER_READ, DOUBTED, NULL),
+	ROW(another_has_left, NARROW_WRITE, FIRM, "job_new"),
 
 	ROW(used_by_poison_alone, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(used_by_poison_once, USE_AFTER_FREE, FIRM, NULL),

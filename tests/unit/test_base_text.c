@@ -31,16 +31,16 @@ static void err_carries_code_and_sentence(void **state)
 	assert_int_equal(err.code, -EINVAL);
 	assert_string_equal(err.message, "no fish at 7");
 	assert_string_equal(err.remedy, "");
-	assert_int_equal(err_errno(&err, -ENOENT, "cannot open '%s'", "x"), -ENOENT);
+	assert_int_equal(err_set_errno(&err, -ENOENT, "cannot open '%s'", "x"), -ENOENT);
 	assert_string_equal(err.message, "cannot open 'x': No such file or directory");
 }
 
 static void err_may_be_null(void **state)
 {
 	assert_int_equal(err_set(NULL, -EIO, "x"), -EIO);
-	assert_int_equal(err_errno(NULL, -EIO, "x"), -EIO);
-	(void)err_remedy(NULL, "x");
-	(void)err_prefix(NULL, "x");
+	assert_int_equal(err_set_errno(NULL, -EIO, "x"), -EIO);
+	(void)err_set_remedy(NULL, "x");
+	(void)err_set_prefix(NULL, "x");
 }
 
 static void err_keeps_the_first_remedy(void **state)
@@ -48,8 +48,8 @@ static void err_keeps_the_first_remedy(void **state)
 	struct err err = { 0 };
 
 	(void)err_set(&err, -EBUSY, "busy");
-	assert_int_equal(err_remedy(&err, "near %d", 1), -EBUSY);
-	assert_int_equal(err_remedy(&err, "far"), -EBUSY);
+	assert_int_equal(err_set_remedy(&err, "near %d", 1), -EBUSY);
+	assert_int_equal(err_set_remedy(&err, "far"), -EBUSY);
 	assert_string_equal(err.remedy, "near 1");
 	/* A new failure starts without the old one's remedy. */
 	(void)err_set(&err, -EIO, "other");
@@ -61,10 +61,10 @@ static void err_prefix_stands_before(void **state)
 	struct err err = { 0 };
 
 	(void)err_set(&err, -EINVAL, "wants a number");
-	(void)err_remedy(&err, "try 5");
-	assert_int_equal(err_prefix(&err, "--%s", "jobs"), -EINVAL);
+	(void)err_set_remedy(&err, "try 5");
+	assert_int_equal(err_set_prefix(&err, "--%s", "jobs"), -EINVAL);
 	assert_string_equal(err.message, "--jobs: wants a number");
-	assert_int_equal(err_prefix(&err, "repro"), -EINVAL);
+	assert_int_equal(err_set_prefix(&err, "repro"), -EINVAL);
 	assert_string_equal(err.message, "repro: --jobs: wants a number");
 	assert_string_equal(err.remedy, "try 5");
 }
@@ -79,13 +79,13 @@ static void err_truncates_what_is_too_long(void **state)
 	memset(&err, 'z', sizeof(err));
 	(void)err_set(&err, -EIO, "%s", big);
 	assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
-	(void)err_remedy(&err, "%s", big);
+	(void)err_set_remedy(&err, "%s", big);
 	assert_int_equal(strlen(err.remedy), sizeof(err.remedy) - 1);
-	(void)err_errno(&err, -EIO, "%s", big);
+	(void)err_set_errno(&err, -EIO, "%s", big);
 	assert_true(strlen(err.message) < sizeof(err.message));
 	/* However long both are, the prefix and the beginning of the sentence are there. */
 	(void)err_set(&err, -EIO, "sentence %s", big);
-	(void)err_prefix(&err, "prefix %s", big);
+	(void)err_set_prefix(&err, "prefix %s", big);
 	assert_true(strlen(err.message) < sizeof(err.message));
 	assert_int_equal(strncmp(err.message, "prefix a", 8), 0);
 	assert_non_null(strstr(err.message, ": sentence a"));

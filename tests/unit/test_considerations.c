@@ -51,7 +51,7 @@ static const struct {
 	{ "freed-block-recycled", "recycled_only", "freed_in_the_crash" },
 	{ "place-shared", "freed_in_a_shared_place", "shared_in_one_trial_only" },
 	{ "place-shared", "written_in_a_shared_place", "crash_writes_freed" },
-	{ "stray-pointer", "read_far_behind", "read_behind" },
+	{ "stray-pointer", "read_far_behind", "read_unpointed" },
 	{ "read-in-passing", "read_and_passed", "another_read_and_passed" },
 	{ "let-through", "read_behind_and_failed", "read_behind" },
 	{ "let-through", "read_behind_by_another", "read_behind_and_used" },
@@ -104,6 +104,7 @@ static const struct {
 	{ "block-address", "address_of_a_block", "address_of_a_block_unnamed" },
 	{ "live-pointer", "pointer_to_a_live_block", "pointer_to_a_freed_block" },
 	{ "live-pointer", "reader_gone_astray", "pointer_to_a_freed_block" },
+	{ "reader-strayed", "read_by_one_who_left", "another_has_left" },
 };
 
 static const struct consideration *row_called(const char *name)

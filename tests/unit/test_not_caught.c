@@ -189,7 +189,7 @@ static const struct {
 	TOLD(clean,
 	     "none of 40 trials failed, so there is nothing to explain; a rate above 7.2 % is "
 	     "excluded with 95 % confidence",
-	     "redhand repro -n 2995 would exclude a rate above 0.1 %"),
+	     "redhand repro -n 2995 -- CMD would exclude a rate above 0.1 %"),
 	TOLD(clean_under_guards, "with guards around its blocks no damage was seen in 12 trials",
 	     "redhand repro -n 2995"),
 	TOLD(too_slow, "no trial came to its end within 90 s", "or --timeout with how long"),

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "sample_log.h"
+#include "says.h"
 #include "scratch.h"
 #include "studies/watch/gather.h"
 #include "wire/log_reader.h"
@@ -442,7 +443,7 @@ static void known_of_the_time_between(void **state)
 						      LOG_BETWEEN_LOOKED,
 					     .call_count = 7,
 					     .other_count = UINT32_MAX };
-	const struct strv *between;
+	const struct said_list *between;
 	struct gathering g;
 	struct writing w;
 
@@ -459,16 +460,17 @@ static void known_of_the_time_between(void **state)
 	gather_trial(&g, 1, true);
 	assert_int_equal(g.report.outside.count, 1);
 	between = &g.report.outside.items[0].change->between;
-	assert_int_equal(between->count, LOG_BETWEEN_CALLS + 4);
-	assert_non_null(strstr(between->items[0], "read from descriptor 5 put 8 bytes at"));
-	assert_string_equal(between->items[4], "3 more system calls that filled it");
-	assert_non_null(strstr(between->items[5], "a shared mapping of a file: xxx"));
-	assert_non_null(strstr(between->items[5], "x at offset 0x1010"));
-	assert_string_equal(between->items[6],
+	assert_int_equal(between->list.count, LOG_BETWEEN_CALLS + 4);
+	assert_true(says(&between->list.items[0], "read from descriptor 5 put 8 bytes at"));
+	assert_string_equal(sentence_of(&between->list.items[4]),
+			    "3 more system calls that filled it");
+	assert_true(says(&between->list.items[5], "a shared mapping of a file: xxx"));
+	assert_true(says(&between->list.items[5], "x at offset 0x1010"));
+	assert_string_equal(sentence_of(&between->list.items[6]),
 			    "this process has it mapped for writing at 0x5000, too");
-	assert_non_null(strstr(between->items[7], "by process 77 ("));
-	assert_null(strchr(between->items[7], '\n'));
-	assert_non_null(strstr(between->items[7], " and 4294967287 more"));
+	assert_true(says(&between->list.items[7], "by process 77 ("));
+	assert_null(strchr(sentence_of(&between->list.items[7]), '\n'));
+	assert_true(says(&between->list.items[7], " and 4294967287 more"));
 	gathering_end(&g);
 }
 

@@ -13,6 +13,7 @@
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/signals.h"
 #include "agent/core/spin.h"
 #include "agent/fence/fence_inside.h"
 #include "agent/ids/blocks.h"
@@ -27,6 +28,8 @@
 #define ALL_FAULTS 20000u /* then each stays open after its first */
 #define RETRIES 64u
 #define ERROR_WRITE 2u
+#define STRAYS_TOLD 2u /* with all that is needed to read back where the pointer came from */
+#define STRAY_LEAST 64u
 
 /* An instruction that touches blocks of one context in one way. */
 struct access_site {
@@ -57,6 +60,7 @@ static struct {
 	} borrowed[BORROWED];
 	uint32_t sites_lock;
 	uint32_t numbers;
+	uint32_t strays;
 	uint64_t let_through, left_open;
 	struct access_site *sites;
 	struct access_step *steps; /* PLAN_THREAD_SLOTS */
@@ -73,7 +77,7 @@ bool access_init(void)
 void access_after_fork(void)
 {
 	state.lock = state.sites_lock = 0;
-	state.numbers = 0;
+	state.numbers = state.strays = 0;
 	state.let_through = 0;
 	memset(state.sites, 0, SITES * sizeof(state.sites[0]));
 }
@@ -188,6 +192,24 @@ static void record(const struct fence_seen *seen, const struct block *block,
 	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
 }
 
+/* No run over an end leads so far: the pointer itself may be bad. Where it came from can be read
+ * back as from a crash, though nothing dies of it here. */
+static void record_stray(const struct fence_seen *seen, const ucontext_t *context)
+{
+	static const struct sigaction by_default;
+	uint64_t last = thread_self ? thread_self->last_crash : 0;
+
+	if (!seen->info || seen->side == LOG_FENCE_FREED ||
+	    seen->address + STRAY_LEAST - seen->slot->start < seen->slot->size + 2 * STRAY_LEAST ||
+	    __atomic_fetch_add(&state.strays, 1, __ATOMIC_RELAXED) >= STRAYS_TOLD)
+		return;
+	signals_recorder.handled(signals_recorder.record(SIGSEGV, seen->info, context,
+							 LOG_CRASH_FORWARDED, &by_default),
+				 NULL);
+	if (thread_self)
+		thread_self->last_crash = last;
+}
+
 void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *context)
 {
 	const struct block *block = block_at_sigsafe(BLOCKS_HEAP, fence_key(seen->slot));
@@ -203,8 +225,10 @@ void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *contex
 	if (site && !site->count++)
 		number = site->number = ++state.numbers;
 	spin_give_sigsafe(&state.sites_lock);
-	if (number)
+	if (number) {
 		record(seen, block, context, number);
+		record_stray(seen, context);
+	}
 }
 
 void access_counts_sigsafe(struct log_fence_end *ret)
@@ -387,7 +411,7 @@ static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr, rip = greg(context, REG_RIP);
 	struct access_step *step = step_of();
-	struct fence_seen seen = { 0 };
+	struct fence_seen seen = { .info = info };
 	struct fence_slot *slot;
 	bool ours;
 

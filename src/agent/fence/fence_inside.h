@@ -123,6 +123,7 @@ struct fence_seen {
 	uint32_t flags; /* enum log_fence_flags */
 	uint32_t call;
 	uint64_t address, length;
+	const siginfo_t *info; /* of the fault; NULL: a system call's */
 };
 
 /* Which block it is about. False: no block ever was there. _sigsafe */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define FAILURES_UNWATCHED 3u
+#define VECTOR 64u /* bytes */
 
 /* The bytes whose writer is looked for; NULL: none. */
 static const struct home *home_of(const struct evidence *e)
@@ -27,6 +28,8 @@ static const struct home *home_of(const struct evidence *e)
 		return &e->race->home;
 	case EVIDENCE_HOP:
 		return &e->hop->home;
+	case EVIDENCE_OVER_READ:
+		return &e->freed_use->from;
 	default:
 		return NULL;
 	}
@@ -42,17 +45,18 @@ static int nothing_to_watch(const struct evidence *e, struct err *err)
 	(void)err_set(err, -EINVAL,
 		      "evidence %" PRIu64 " (%s) is not about bytes that somebody wrote", e->id,
 		      evidence_kind_name(e->kind));
-	return err_remedy(err,
-			  "name a damaged block (canary), a caught write, a watch or a holder; "
-			  "'redhand report --json' has them all with their numbers");
+	return err_set_remedy(err,
+			      "name a damaged block (canary), a caught write, a watch or a holder: "
+			      "'redhand report --json' has them all with their numbers");
 }
 
 /* After err_set(). */
 static int not_found_again(const struct evidence *e, struct err *err)
 {
-	(void)err_prefix(err, "evidence %" PRIu64, e->id);
-	return err_remedy(err, "take one that names a block with its key (CONTEXT#NUMBER), or run "
-			       "redhand chase without it");
+	(void)err_set_prefix(err, "evidence %" PRIu64, e->id);
+	return err_set_remedy(err,
+			      "take one that names a block with its key (CONTEXT#NUMBER), or run "
+			      "redhand chase without it");
 }
 
 /* A global is found again by its module, as the trial of the evidence had it in memory. */
@@ -72,11 +76,43 @@ static int watch_global(struct bench *bench, const struct evidence *e, const str
 	return not_found_again(e, err);
 }
 
+/* Fences leave no log of a trial that passes: the variable is looked up while one ends. */
+static void read_place(struct bench *bench, bool passed)
+{
+	const struct home *from = &bench->request->start.lead->freed_use->from;
+	struct event_logs *logs;
+
+	(void)passed;
+	VEC_FOREACH (&reading_damage(bench->round.reading)->findings, f) {
+		if (!home_same(&f->from, from) || bench->watchset.list.count > 0 ||
+		    reading_logs(bench->round.reading, &logs, NULL) < 0)
+			continue;
+		VEC_FOREACH (&logs->list, log)
+			if (bench->watchset.list.count == 0)
+				(void)watchset_add_global(&bench->watchset, log, &f->from);
+	}
+}
+
+static bool place_known(struct bench *bench)
+{
+	return bench->watchset.list.count > 0 || bench->round.trials >= FAILURES_UNWATCHED;
+}
+
+static const struct round_ops place_round = {
+	.id = 14, .observer = OBSERVE_FENCE, .read_any = read_place, .enough = place_known
+};
+
 static int watch_home(struct bench *bench, const struct evidence *e, const struct home *home,
 		      struct err *err)
 {
-	if (home->kind == HOME_GLOBAL)
+	if (home->kind == HOME_GLOBAL && e->kind == EVIDENCE_OVER_READ) {
+		int r = round_run(bench, &place_round, err);
+
+		if (r < 0 || bench->watchset.list.count > 0)
+			return r;
+	} else if (home->kind == HOME_GLOBAL) {
 		return watch_global(bench, e, home, err);
+	}
 	if (home->kind == HOME_BLOCK &&
 	    watchset_add_block(&bench->watchset, home->key, home->offset, (uint32_t)home->len))
 		return 0;
@@ -84,26 +120,32 @@ static int watch_home(struct bench *bench, const struct evidence *e, const struc
 	return not_found_again(e, err);
 }
 
+static void see_last(struct bench *bench, const struct hit *last, unsigned int found)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+
+	hit_describe(last, bench->symbols, e.write);
+	home_deinit(&e.write->home);
+	home_copy(&e.write->home, &bench->watchset.list.items[0].home);
+	/* What was made of a pointer in its place is bad by that; of what was put there somebody
+	 * else may have made it. */
+	e.write->flags |= WRITE_LAST | (e.write->flags & WRITE_UPDATE ? found : 0);
+	VEC_PUSH(&bench->guards.seen.list, e);
+	bench->round.watched++;
+}
+
 /* The last change of the bytes before the failure. */
 static void read_failing_trial(struct bench *bench)
 {
 	const struct hit *last = NULL;
-	struct evidence e;
 
 	bench->round.failed++;
 	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
 		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0)
 			last = caught;
-	if (last) {
-		e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
-		hit_describe(last, bench->symbols, e.write);
-		home_deinit(&e.write->home);
-		home_copy(&e.write->home, &bench->watchset.list.items[0].home);
-		e.write->flags |= WRITE_LAST;
-		VEC_PUSH(&bench->guards.seen.list, e);
-		bench->round.watched++;
-	}
+	if (last)
+		see_last(bench, last, 0);
 }
 
 /* Caught so often, or no victim is among the watched ones. */
@@ -119,6 +161,50 @@ static const struct round_ops evidence_round = { .id = 8,
 						 .replays = true,
 						 .read_failing = read_failing_trial,
 						 .enough = enough };
+
+/* The pointer that strayed in this trial, as the home holds it; 0: none did. */
+static uint64_t strayed_pointer(struct bench *bench)
+{
+	const struct home *home = &bench->watchset.list.items[0].home;
+
+	VEC_FOREACH (&reading_damage(bench->round.reading)->findings, f)
+		if (f->kind == HEAP_OVER_READ && home_same(&f->from, home))
+			return f->pointer;
+	return 0;
+}
+
+/* Readers of vectors begin before their pointer. */
+static bool is_about(const struct log_hit *hit, uint64_t pointer)
+{
+	uint64_t stored;
+
+	memcpy(&stored, hit->new, sizeof(stored));
+	return stored - pointer + VECTOR < 2 * VECTOR;
+}
+
+/* Who put it there. Nothing fails: fences see that it is followed. */
+static void read_strayed(struct bench *bench, bool passed)
+{
+	uint64_t pointer = strayed_pointer(bench);
+	const struct hit *last = NULL;
+
+	(void)passed;
+	if (pointer == 0)
+		return;
+	bench->round.failed++;
+	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
+		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    is_about(caught->hit, pointer))
+			last = caught;
+	if (last)
+		see_last(bench, last, WRITE_FOUND);
+}
+
+static const struct round_ops strayed_round = { .id = 13,
+						.observer = OBSERVE_FENCE,
+						.planned = true,
+						.read_any = read_strayed,
+						.enough = enough };
 
 static void adopt(struct bench *bench, uint64_t caught)
 {
@@ -154,8 +240,13 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	if (r == 0)
 		r = bench_plan(bench, err);
 	if (r == 0) {
-		BENCH_SAY(bench, "chase:evidence", said_number(e->id));
-		r = round_run(bench, &evidence_round, err);
+		if (e->kind == EVIDENCE_OVER_READ)
+			BENCH_SAY(bench, "chase:strayed", said_home(home));
+		else
+			BENCH_SAY(bench, "chase:evidence", said_number(e->id));
+		r = round_run(bench,
+			      e->kind == EVIDENCE_OVER_READ ? &strayed_round : &evidence_round,
+			      err);
 	}
 	if (r == 0)
 		adopt(bench, bench->round.watched);

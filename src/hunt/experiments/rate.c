@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "run/settings.h"
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
@@ -115,9 +116,9 @@ static int refuse(struct inquiry *inq, const char *wanted)
 
 	if (case_signature(inq->cs, wanted, &known, inq->err) == 0)
 		(void)err_set(inq->err, -ENOENT, "it did not come");
-	(void)err_prefix(inq->err, "none of %" PRIu64 " trials failed with the signature '%s'",
-			 inq->known.summary.rate.trials, wanted);
-	return err_remedy(inq->err, "without --signature the most frequent crash is hunted");
+	(void)err_set_prefix(inq->err, "none of %" PRIu64 " trials failed with the signature '%s'",
+			     inq->known.summary.rate.trials, wanted);
+	return err_set_remedy(inq->err, "without --signature the most frequent crash is hunted");
 }
 
 static int choose_target(struct inquiry *inq)
@@ -361,7 +362,7 @@ static int measure_rare(struct inquiry *inq)
 
 	if (r < 0 || !may_go_on(inq) || shown(inq))
 		return r;
-	rare_end = series_now_s() + SHARE_RARE * inq->request->budget_s;
+	rare_end = clock_s() + SHARE_RARE * inq->request->budget_s;
 	if (inq->spending.budget.deadline_s > rare_end)
 		inq->spending.budget.deadline_s = rare_end;
 	return measure(inq, most_trials(inq, TRIALS_RARE), FAILURES, 0);

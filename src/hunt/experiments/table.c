@@ -28,4 +28,4 @@ const struct experiment_ops *const experiments[] = {
 };
 
 const size_t experiment_count = ARRAY_SIZE(experiments);
-_Static_assert(ARRAY_SIZE(experiments) <= 64, "struct strategy has a bit for each");
+_Static_assert(ARRAY_SIZE(experiments) <= 64, "bits of strategy");

@@ -27,7 +27,7 @@ static int err_set_here(const struct allocator_parser *p, const char *at, const 
 {
 	(void)err_set(p->err, -EINVAL, "%s, at character %zu of '%s'", what,
 		      (size_t)(at - p->text) + 1, p->text);
-	return err_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
+	return err_set_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
 }
 
 /* The end of a word: names of C++ may have spaces inside parentheses and angle brackets. */
@@ -135,7 +135,7 @@ static int unknown_kind(const struct allocator_parser *p, const char *at)
 		      "'%s' is none of alloc=, free= and realloc=, at character %zu of '%s'%s%s%s",
 		      typed, (size_t)(at - p->text) + 1, p->text, near ? ": did you mean '" : "",
 		      near ? near : "", near ? "='?" : "");
-	return err_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
+	return err_set_remedy(p->err, "alloc=FUNC(size@0) free=FUNC(ptr@0)");
 }
 
 static int take_word(const struct allocator_parser *p, const char *at, const char *end,

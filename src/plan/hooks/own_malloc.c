@@ -55,7 +55,7 @@ static const struct {
 	{ "free_aligned_sized", PLAN_OWN_GIVE + 16, ENDS | RARE },
 };
 
-_Static_assert(sizeof(functions) / sizeof(functions[0]) == PLAN_OWN_FUNCTIONS, "one name each");
+_Static_assert(sizeof(functions) / sizeof(functions[0]) == PLAN_OWN_FUNCTIONS, "one name");
 
 /* The items are ours: they are well formed. */
 static bool next_action(const struct strbuf *items, size_t *at, struct plan_action *ret)

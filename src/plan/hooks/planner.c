@@ -18,7 +18,7 @@
 #define FUNCTIONS_MAX 16 /* of one name */
 #define LOADER_NOTICE "_dl_debug_state"
 
-_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on as it is");
+_Static_assert(HOOK_NO_ARGUMENT == PLAN_NO_ARGUMENT, "passed on");
 
 struct file {
 	char *path;
@@ -99,13 +99,6 @@ static void note(struct hook_planner *planner, struct said *said)
 
 /* ---- files ---- */
 
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static struct module *open_file(struct file *file, struct err *err)
 {
 	if (!file->tried) {
@@ -133,9 +126,9 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 
 	if (!strchr(name, '/'))
 		VEC_FOREACH (&planner->files, file)
-			if (strcmp(last_name(file->path), name) == 0 ||
-			    (strncmp(last_name(file->path), name, strlen(name)) == 0 &&
-			     strncmp(last_name(file->path) + strlen(name), ".so", 3) == 0))
+			if (strcmp(cstr_base(file->path), name) == 0 ||
+			    (strncmp(cstr_base(file->path), name, strlen(name)) == 0 &&
+			     strncmp(cstr_base(file->path) + strlen(name), ".so", 3) == 0))
 				return file;
 	joined = name[0] == '/' || !planner->cwd ? mem_strdup(name)
 						 : mem_printf("%s/%s", planner->cwd, name);
@@ -143,8 +136,8 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 		(void)err_set(err, -ENOENT,
 			      "the program is not linked with '%s', and there is no such file",
 			      name);
-		(void)err_remedy(err,
-				 "the path of a library that is loaded later: ./plugin.so!name");
+		(void)err_set_remedy(
+			err, "the path of a library that is loaded later: ./plugin.so!name");
 		return NULL;
 	}
 	VEC_FOREACH (&planner->files, file) {
@@ -177,7 +170,7 @@ static void fill_place(const struct file *file, uint64_t at, struct plan_place *
 {
 	const uint8_t *id;
 	size_t len = module_build_id(file->module, &id);
-	const char *name = last_name(file->path);
+	const char *name = cstr_base(file->path);
 	size_t at_name = file->main ? 1 : 0;
 
 	if (file->main)
@@ -209,7 +202,7 @@ static void fill_moved(const struct patch *patch, struct plan_hook *hook)
 
 	_Static_assert(CODE_MOVED_MAX <= PLAN_HOOK_MOVED && CODE_FIXUPS_MAX <= PLAN_HOOK_FIXUPS &&
 			       CODE_MARKS_MAX <= PLAN_HOOK_MARKS,
-		       "what is moved fits its item");
+		       "it fits");
 	memcpy(hook->moved, patch->moved.bytes, patch->moved.len);
 	hook->moved_bytes = (uint32_t)patch->moved.len;
 	hook->fixup_count = (uint32_t)patch->moved.fixup_count;
@@ -322,8 +315,8 @@ static int check_own(const struct file *file, const struct function *function,
 	bool allocates =
 		use->role == HOOK_ALLOC || use->role == HOOK_FREE || use->role == HOOK_REALLOC;
 
-	if (strncmp(last_name(file->path), "libc.", 5) != 0 &&
-	    strncmp(last_name(file->path), "libc-", 5) != 0)
+	if (strncmp(cstr_base(file->path), "libc.", 5) != 0 &&
+	    strncmp(cstr_base(file->path), "libc-", 5) != 0)
 		return 0;
 	if (allocates && is_among(function->name, followed, ARRAY_SIZE(followed)))
 		return err_set(err, -EINVAL, "redhand follows '%s' without being asked",
@@ -341,7 +334,7 @@ static int check_kind(const struct function *function, const struct hook_use *us
 		(void)err_set(err, -ENOTSUP,
 			      "'%s' only chooses, when the program starts, which function to use",
 			      function->name);
-		return err_remedy(err, "hook the function that it chooses, by its own name");
+		return err_set_remedy(err, "hook the function that it chooses, by its own name");
 	case FUNCTION_PART:
 		return err_set(err, -ENOTSUP,
 			       "the beginning of '%s' was inlined in places that go on in '%s'",
@@ -385,8 +378,8 @@ static int add_patches(struct hook_planner *planner, const struct file *file,
 	if (plan->leave != 0 && patches->no_exits.code != 0) {
 		(void)err_set(err, -ENOTSUP, "what '%s' returns cannot be seen: %s", function->name,
 			      patches->no_exits.message);
-		return err_remedy(err, "hook the function that it ends in, or build with "
-				       "-fno-optimize-sibling-calls and -g");
+		return err_set_remedy(err, "hook the function that it ends in, or build with "
+					   "-fno-optimize-sibling-calls and -g");
 	}
 	VEC_FOREACH (&patches->list, patch) {
 		enum plan_action_what what = patch->kind == PATCH_ENTRY ? plan->enter : plan->leave;
@@ -524,8 +517,8 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 	if (found.list.count > FUNCTIONS_MAX) {
 		(void)err_set(err, -ENOTSUP, "there are %zu functions called '%s'",
 			      found.list.count, name);
-		return err_remedy(err, "the name with its parameters, as in '%s'",
-				  found.list.items[0].name);
+		return err_set_remedy(err, "the name with its parameters, as in '%s'",
+				      found.list.items[0].name);
 	}
 	VEC_FOREACH (&found.list, function) {
 		struct err why = { 0 };
@@ -551,7 +544,7 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 
 static bool is_ours(const char *path)
 {
-	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
+	return strncmp(cstr_base(path), "libredhand-agent", 16) == 0;
 }
 
 static bool seen_any(const struct hook_planner *planner)
@@ -575,9 +568,9 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 			"every call of '%s' was inlined by the compiler: there is no function "
 			"left to hook",
 			name);
-		return err_remedy(err,
-				  "build it with __attribute__((noinline)) or -fno-inline, or hook "
-				  "a function that calls it");
+		return err_set_remedy(
+			err, "build it with __attribute__((noinline)) or -fno-inline, or hook "
+			     "a function that calls it");
 	}
 	for (size_t i = 0; !near && i < planner->files.count; i++) {
 		struct file *other = only ? only : &planner->files.items[i];
@@ -591,7 +584,7 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 			break;
 	}
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
-		      last_name(file->path),
+		      cstr_base(file->path),
 		      only		  ? ""
 		      : seen_any(planner) ? " or what else was seen to be loaded"
 					  : " or the libraries it is linked with",
@@ -599,8 +592,9 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 	if (near)
 		return err ? err->code : -ENOENT;
 	if (seen_any(planner) && planner->unseen)
-		return err_remedy(err, "'%s' ran unobserved: it may be in there", planner->unseen);
-	return err_remedy(
+		return err_set_remedy(err, "'%s' ran unobserved: it may be in there",
+				      planner->unseen);
+	return err_set_remedy(
 		err, "FILE!name for a function of another file, FILE+0xADDRESS where names are "
 		     "stripped");
 }
@@ -613,10 +607,11 @@ static int plan_address(struct hook_planner *planner, struct file *file, uint64_
 
 	if (!functions_at(file->module, at, &function)) {
 		(void)err_set(err, -ENOENT, "no function begins at 0x%llx of '%s'%s%s%s",
-			      (unsigned long long)at, last_name(file->path),
+			      (unsigned long long)at, cstr_base(file->path),
 			      function.name ? ": it is inside '" : "",
 			      function.name ? function.name : "", function.name ? "'" : "");
-		r = err_remedy(err, "the address of its first instruction, as objdump -d shows it");
+		r = err_set_remedy(err,
+				   "the address of its first instruction, as objdump -d shows it");
 	} else {
 		r = plan_function(planner, file, &function, use, items, err);
 	}
@@ -716,7 +711,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		plan_loader(planner, &planned);
 	if (!only && found != planner->files.items)
 		NOTE(planner, "hook-note:found-in", said_text(name),
-		     said_text(last_name(found->path)));
+		     said_text(cstr_base(found->path)));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }
@@ -796,7 +791,7 @@ int hook_plan_replace(struct hook_planner *planner, const char *program, const c
 	function = exported(&found, symbol);
 	if (!function)
 		return err_set(err, -ENOENT, "there is no function '%s' in '%s'", symbol,
-			       last_name(file->path));
+			       cstr_base(file->path));
 	return replace_function(file, function, &use, slow, items, err);
 }
 

@@ -71,7 +71,7 @@ static int name_mistake(const struct resolving *one, size_t at)
 	r = err_set_in_spec(one->text, at, one->all->err, "%s", inner.message);
 
 	if (inner.remedy[0] != '\0')
-		(void)err_remedy(one->all->err, "%s", inner.remedy);
+		(void)err_set_remedy(one->all->err, "%s", inner.remedy);
 	return r;
 }
 
@@ -112,7 +112,8 @@ static int find_field(struct resolving *one, int argument, struct type_field *re
 					       ret, one->all->err);
 	}
 	(void)err_set(one->all->err, -EINVAL, "of which type is '%s'?", field);
-	return err_remedy(one->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN", field);
+	return err_set_remedy(one->all->err, "name it: .struct TYPE.%s, or give +OFFSET:LEN",
+			      field);
 }
 
 /* The CPU watches bytes. */
@@ -357,7 +358,8 @@ static int resolve_python(struct resolving *one)
 			      one->all->items, one->all->err);
 	one->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
-		return err_prefix(one->all->err, "--on pytype: is for programs that run Python");
+		return err_set_prefix(one->all->err,
+				      "--on pytype: is for programs that run Python");
 	SAY(&one->what, "target:python", said_text(one->spec.name));
 	return resolve_python_field(one);
 }
@@ -399,7 +401,8 @@ static int when_mistake(const struct resolving *one, size_t at)
 	one->all->missing = is_missing(inner.code);
 	(void)err_set(one->all->err, -EINVAL, "--when '%s': %s\n  %s\n  %*s^", text, inner.message,
 		      text, (int)at, "");
-	return inner.remedy[0] != '\0' ? err_remedy(one->all->err, "%s", inner.remedy) : -EINVAL;
+	return inner.remedy[0] != '\0' ? err_set_remedy(one->all->err, "%s", inner.remedy)
+				       : -EINVAL;
 }
 
 static int resolve_when(struct resolving *one)
@@ -442,12 +445,12 @@ static int resolve_pages_check(const struct resolving *one)
 		: one->spec.kind == SPEC_ADDRESS ? "an address is where it is"
 						 : "an argument was allocated before the function "
 						   "is called");
-	return err_remedy(
+	return err_set_remedy(
 		one->all->err,
 		one->spec.kind == SPEC_ARGUMENT
-			? "--mode hw for this one; or alloc:FUNC with the function that "
+			? "--mode hw for this one, or alloc:FUNC with the function that "
 			  "allocates such objects"
-			: "--mode hw for this one; alloc:, key:, ret:, pytype: and struct "
+			: "--mode hw for this one: alloc:, key:, ret:, pytype: and struct "
 			  "can be watched on pages");
 }
 
@@ -603,8 +606,8 @@ static int resolve_look(const struct resolve_request *request, struct strbuf *it
 	/* It may be in what could not be looked into: likelier than a slip of the pen. */
 	if (r < 0 && missing && library_list_unseen(&seen)) {
 		err->remedy[0] = '\0';
-		return err_remedy(err, "'%s' ran unobserved; what is in it cannot be watched",
-				  library_list_unseen(&seen));
+		return err_set_remedy(err, "'%s' ran unobserved; what is in it cannot be watched",
+				      library_list_unseen(&seen));
 	}
 	if (r < 0)
 		return r;

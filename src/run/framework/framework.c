@@ -10,13 +10,6 @@ static const struct framework_ops *const frameworks[] = {
 	&framework_ctest,     &framework_gtest,	 &framework_usage,
 };
 
-const char *framework_basename(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int choose_shrink(const struct framework_setup *setup, const struct framework_ops **ret)
 {
 	*ret = strcmp(setup->shrink, "env") == 0    ? &framework_env
@@ -41,8 +34,9 @@ static int choose(const struct framework_setup *setup, const struct framework_op
 	}
 	(void)err_set(err, -EINVAL, "cannot tell how '%s' takes a list of tests",
 		      setup->program[0]);
-	return err_remedy(err, "name the framework with --framework, or write {tests} or "
-			       "{tests_file} where the tests go and give the list with --tests");
+	return err_set_remedy(err,
+			      "name the framework with --framework, or write {tests} or "
+			      "{tests_file} where the tests go and give the list with --tests");
 }
 
 static int refuse_twins(const struct framework *f, struct err *err)

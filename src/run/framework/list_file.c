@@ -49,17 +49,18 @@ static int list(struct framework *f, struct err *err)
 
 	if (!recognises(f->setup.program, NULL)) {
 		(void)err_set(err, -EINVAL, "the command has no place for the tests");
-		return err_remedy(err, "write {tests} or {tests_file} where they go, as in -- "
-				       "./run_tests {tests}");
+		return err_set_remedy(err, "write {tests} or {tests_file} where they go, as in -- "
+					   "./run_tests {tests}");
 	}
 	if (!f->setup.tests_path) {
 		(void)err_set(err, -EINVAL, "there is no list of tests");
-		return err_remedy(err, "--tests FILE, one name a line, in the order in which they "
-				       "run");
+		return err_set_remedy(err,
+				      "--tests FILE, one name a line, in the order in which they "
+				      "run");
 	}
 	r = file_read(f->setup.tests_path, LIST_MAX, &text, &len, err);
 	if (r < 0)
-		return err_prefix(err, "--tests");
+		return err_set_prefix(err, "--tests");
 	if (strlen(text) != len)
 		return err_set(err, -EINVAL, "--tests '%s' is not a text file",
 			       f->setup.tests_path);

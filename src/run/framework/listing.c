@@ -38,7 +38,7 @@ int listing_write(const struct listing *l, const char *name, const char *content
 	AUTO(fd_closep) int dir = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (dir < 0)
-		return err_errno(err, -errno, "cannot open '%s'", l->dir);
+		return err_set_errno(err, -errno, "cannot open '%s'", l->dir);
 	return file_write_at(dir, name, content, strlen(content), err);
 }
 
@@ -89,7 +89,7 @@ static int spawn(const struct listing *l, const struct framework *f, const struc
 		(void)posix_spawn_file_actions_addchdir_np(&actions, f->setup.cwd);
 	code = posix_spawnp(ret, argv->items[0], &actions, NULL, argv->items, environment.items);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	return code == 0 ? 0 : err_errno(err, -code, "cannot run '%s'", argv->items[0]);
+	return code == 0 ? 0 : err_set_errno(err, -code, "cannot run '%s'", argv->items[0]);
 }
 
 static int await(pid_t pid, uint64_t timeout_ns, int *ret_status, struct err *err)
@@ -106,7 +106,7 @@ static int await(pid_t pid, uint64_t timeout_ns, int *ret_status, struct err *er
 		(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_errno(err, -errno, "cannot wait for the list of tests");
+			return err_set_errno(err, -errno, "cannot wait for the list of tests");
 	if (ready == 0)
 		return err_set(err, -ETIMEDOUT,
 			       "the list of tests did not come before the timeout");

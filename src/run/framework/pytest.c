@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "redhand_pytest_py.h"
 #include "run/framework/listing.h"
 
@@ -26,7 +27,7 @@ struct pytest {
 static size_t find_pytest(char *const *program)
 {
 	for (size_t i = 0; program[i]; i++) {
-		const char *name = framework_basename(program[i]);
+		const char *name = cstr_base(program[i]);
 
 		if (strcmp(name, "pytest") == 0 || strcmp(name, "py.test") == 0 ||
 		    strcmp(name, "pytest-3") == 0)
@@ -132,7 +133,7 @@ static int read_list(struct framework *f, struct listing *l, struct err *err)
 	if (l->status != 0 && l->status != 5) {
 		(void)err_set(err, -EINVAL, "pytest could not list its tests (status %d): %s",
 			      l->status, l->talk);
-		return err_remedy(err, "try the command with --collect-only");
+		return err_set_remedy(err, "try the command with --collect-only");
 	}
 	r = listing_read(l, "list", &text, NULL);
 	if (r == 0)
@@ -168,7 +169,7 @@ static int list(struct framework *f, struct err *err)
 	own->head = find_pytest(f->setup.program);
 	if (own->head == 0) {
 		(void)err_set(err, -EINVAL, "there is no pytest in the command");
-		return err_remedy(err, "as in -- pytest tests, or -- python3 -m pytest tests");
+		return err_set_remedy(err, "as in -- pytest tests, or -- python3 -m pytest tests");
 	}
 	r = listing_open(&l, err);
 	if (r == 0)

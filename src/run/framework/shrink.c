@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/which.h"
 #include "model/secret.h"
@@ -135,13 +136,13 @@ static int lines_list(struct framework *f, struct err *err)
 			      "--shrink '%s': the command has no such argument to put a shorter "
 			      "file in",
 			      f->setup.shrink);
-		return err_remedy(err,
-				  "env, args, or a file that the command names, as in --shrink "
-				  "input.txt -- ./program input.txt");
+		return err_set_remedy(err,
+				      "env, args, or a file that the command names, as in --shrink "
+				      "input.txt -- ./program input.txt");
 	}
 	r = file_read(f->setup.shrink, FILE_MAX, &text, &len, err);
 	if (r < 0)
-		return err_prefix(err, "--shrink");
+		return err_set_prefix(err, "--shrink");
 	if (strlen(text) != len)
 		return err_set(err, -EINVAL, "--shrink '%s' is not a text file", f->setup.shrink);
 	return listing_lines(text, add_line, f, err);
@@ -161,7 +162,7 @@ static void lines_build(const struct framework *f, const struct framework_list *
 			const char *dir, struct trial_job *job)
 {
 	/* The same ending: programs choose what to do by it. */
-	const char *dot = strrchr(framework_basename(f->setup.shrink), '.');
+	const char *dot = strrchr(cstr_base(f->setup.shrink), '.');
 	AUTO(mem_freep) char *name = mem_printf(LINES_FILE "%s", dot ? dot : "");
 	AUTO(mem_freep) char *path = mem_printf("%s/%s", dir, name);
 	AUTO(strbuf_deinit) struct strbuf content = { 0 };

@@ -66,7 +66,7 @@ static int list(struct framework *f, struct err *err)
 	own->module = find_module(f->setup.program);
 	if (own->module == 0) {
 		(void)err_set(err, -EINVAL, "there is no -m unittest in the command");
-		return err_remedy(err, "as in -- python3 -m unittest discover tests");
+		return err_set_remedy(err, "as in -- python3 -m unittest discover tests");
 	}
 	for (size_t i = 0; f->setup.program[i]; i++) {
 		strv_add(&f->command, f->setup.program[i]);

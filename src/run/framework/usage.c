@@ -113,8 +113,9 @@ static int err_set_untold(const struct framework *f, const char *why, struct err
 {
 	(void)err_set(err, -EINVAL, "cannot tell how '%s' takes a list of tests: %s",
 		      f->setup.program[0], why);
-	return err_remedy(err, "write {tests} or {tests_file} where the tests go and give the list "
-			       "with --tests");
+	return err_set_remedy(err,
+			      "write {tests} or {tests_file} where the tests go and give the list "
+			      "with --tests");
 }
 
 static int read_usage(struct framework *f, const char **ret_option, struct err *err)

@@ -60,7 +60,7 @@ static int load_one(struct loading *loading, const char *path, struct err *err)
 		trimmed[strlen(trimmed) - 1] = '\0';
 	name = shipped_name(trimmed);
 	if (access(path, R_OK) < 0)
-		return err_errno(err, -errno, "--ship '%s' cannot be read", path);
+		return err_set_errno(err, -errno, "--ship '%s' cannot be read", path);
 	if (!name)
 		return err_set(err, -EINVAL, "--ship '%s' has no name", path);
 	as = mem_printf("ship/%s", name);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/tree.h"
 #include "run/remote/fleet_inside.h"
 #include "run/remote/orders.h"
@@ -124,7 +125,7 @@ void deal_files(struct fleet *f, struct member *m, const struct link_frame *fram
 		m->parcel_attempt = attempt;
 	}
 	if (m->parcel.dir < 0) {
-		(void)err_errno(&err, -errno, "cannot make a trial's directory");
+		(void)err_set_errno(&err, -errno, "cannot make a trial's directory");
 		fleet_stop(f, err.code, &err);
 		return;
 	}
@@ -195,7 +196,7 @@ static int open_trials(const struct trial_settings *settings, struct err *err)
 {
 	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	return fd < 0 ? err_errno(err, -errno, "cannot open '%s'", settings->trials_path) : fd;
+	return fd < 0 ? err_set_errno(err, -errno, "cannot open '%s'", settings->trials_path) : fd;
 }
 
 int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned int slots,
@@ -205,7 +206,7 @@ int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned
 
 	fleet_end(f);
 	if (!getcwd(cwd, sizeof(cwd)))
-		return err_errno(err, -errno, "cannot find out where we are");
+		return err_set_errno(err, -errno, "cannot find out where we are");
 	f->errand.trials = open_trials(settings, err);
 	if (f->errand.trials < 0)
 		return f->errand.trials;
@@ -216,7 +217,7 @@ int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned
 	f->errand.by_slot = mem_alloc(slots * sizeof(f->errand.by_slot[0]));
 	f->errand.depth = mem_alloc(slots * sizeof(f->errand.depth[0]));
 	f->wake_fd = -1;
-	f->attentive_ns = f->left_ns = link_now_ns();
+	f->attentive_ns = f->left_ns = clock_ns();
 	VEC_FOREACH (&f->members, m) {
 		deal_orders(f, *m);
 		fleet_push_out(f, *m);

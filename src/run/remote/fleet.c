@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/now.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
 #include "run/remote/starter.h"
@@ -60,9 +61,9 @@ static int begin(struct fleet *f, struct err *err)
 	f->agent = agent_fingerprint(f->request.agent_dir);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0 || watch_fd(f, f->listener, f, false) < 0)
-		return err_errno(err, -errno, "cannot wait for workers");
+		return err_set_errno(err, -errno, "cannot wait for workers");
 	variable = trust_variable(&f->trust);
-	log_debug("workers connect to %s", f->connect);
+	log_debug("listening at %s", f->connect);
 	return starter_start(f->starter,
 			     &(struct starter_start){ .slots = f->request.slots,
 						      .connect = f->connect,
@@ -243,8 +244,8 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 			&f->sorry, -EPROTO,
 			"the worker on '%s' is redhand %s and this is %s: they must be the same",
 			hello.machine.node, hello.version, REDHAND_WIRE_VERSION);
-		f->sorry_ns = link_now_ns();
-		send_away(f, m, "this worker's redhand is not the one that it is to work for");
+		f->sorry_ns = clock_ns();
+		send_away(f, m, f->sorry.message);
 		return;
 	}
 	/* One that was given up, and another one for it: both have come. */
@@ -274,7 +275,7 @@ static void accept_all(struct fleet *f)
 		link_init(&m->link, fd);
 		parcel_init(&m->parcel, -1);
 		m->slot = -1;
-		m->since_ns = link_now_ns();
+		m->since_ns = clock_ns();
 		f->strangers++;
 		VEC_PUSH(&f->members, m);
 		if (watch_fd(f, fd, m, false) < 0 ||
@@ -316,14 +317,14 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 	strbuf_add_printable(&text, sentence, strnlen(sentence, STATE_MOST));
 	(void)err_set(&f->sorry, code < 0 ? code : -EIO, "on '%s': %s",
 		      m->machine ? m->machine->node : "?", strbuf_str(&text));
-	f->sorry_ns = link_now_ns();
+	f->sorry_ns = clock_ns();
 	strbuf_clear(&text);
 	strbuf_add_printable(&text, remedy, strnlen(remedy, STATE_MOST));
 	if (text.len > 0)
-		(void)err_remedy(&f->sorry, "%s", strbuf_str(&text));
+		(void)err_set_remedy(&f->sorry, "%s", strbuf_str(&text));
 	if (f->request.say)
 		f->request.say(f->request.say_ctx, f->sorry.message);
-	send_away(f, m, "this machine cannot run the trials");
+	send_away(f, m, f->sorry.message);
 }
 
 static void take_sorry(struct fleet *f, struct member *m, const struct link_frame *frame)
@@ -333,7 +334,7 @@ static void take_sorry(struct fleet *f, struct member *m, const struct link_fram
 	AUTO(mem_freep) char *sentence = unpack_str(&u);
 	AUTO(mem_freep) char *remedy = unpack_str(&u);
 
-	fleet_give_up_on(f, m, code, sentence ? sentence : "it cannot work", remedy ? remedy : "");
+	fleet_give_up_on(f, m, code, sentence ? sentence : "cannot work", remedy ? remedy : "");
 }
 
 static void take_frame(struct fleet *f, struct member *m, const struct link_frame *frame)
@@ -396,7 +397,7 @@ static void find_silent(struct fleet *f, uint64_t now)
 
 static int duties(struct fleet *f, struct err *err)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 	int r;
 
 	if (f->trouble < 0) {
@@ -423,7 +424,7 @@ static int listen_for(struct fleet *f, int timeout_ms, struct err *err)
 	int n = epoll_wait(f->epoll, events, EVENTS, timeout_ms);
 
 	if (n < 0 && errno != EINTR)
-		return err_errno(err, -errno, "cannot wait for the workers");
+		return err_set_errno(err, -errno, "cannot wait for the workers");
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == f)
 			accept_all(f);
@@ -436,7 +437,7 @@ static int listen_for(struct fleet *f, int timeout_ms, struct err *err)
 int fleet_wait(struct fleet *f, int wake_fd, int timeout_ms, struct trial_result *ret,
 	       struct err *err)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 	int r = deal_pop(f, ret);
 
 	if (r > 0)
@@ -448,6 +449,6 @@ int fleet_wait(struct fleet *f, int wake_fd, int timeout_ms, struct trial_result
 	r = listen_for(f, timeout_ms, err);
 	if (r == 0)
 		r = duties(f, err);
-	f->left_ns = link_now_ns();
+	f->left_ns = clock_ns();
 	return r < 0 ? r : deal_pop(f, ret);
 }

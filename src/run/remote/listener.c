@@ -79,7 +79,7 @@ static int bind_to(const char *host, const char *port, int *ret_fd, char **ret_c
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (fd < 0 || bind(fd, list->ai_addr, list->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&own, &len) < 0)
-		return err_errno(err, -errno, "cannot listen for workers on '%s'", host);
+		return err_set_errno(err, -errno, "cannot listen for workers on '%s'", host);
 	if (getnameinfo((struct sockaddr *)&own, len, address, sizeof(address), number,
 			sizeof(number), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return err_set(err, -EINVAL, "the address '%s' has no name", host);

@@ -226,16 +226,16 @@ static int put_entry(struct parcel *p, struct unpacker *u, struct err *err)
 		return -EBADMSG;
 	if (kind == ENTRY_DIRECTORY) {
 		if (mkdirat(parent, last, 0700) < 0 && errno != EEXIST)
-			return err_errno(err, -errno, "cannot make '%s'", name);
+			return err_set_errno(err, -errno, "cannot make '%s'", name);
 		return 0;
 	}
 	p->file = openat(parent, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 			 kind == ENTRY_PROGRAM ? 0700 : 0600);
 	if (p->file < 0)
 		return errno == EEXIST ? -EBADMSG
-				       : err_errno(err, -errno, "cannot make '%s'", name);
+				       : err_set_errno(err, -errno, "cannot make '%s'", name);
 	if (ftruncate(p->file, (off_t)size) < 0)
-		return err_errno(err, -errno, "cannot make '%s'", name);
+		return err_set_errno(err, -errno, "cannot make '%s'", name);
 	p->size = size;
 	p->bytes += size;
 	return 0;
@@ -255,7 +255,7 @@ static int put_data(struct parcel *p, struct unpacker *u, struct err *err)
 	if (ZSTD_isError(got) || got != len)
 		return -EBADMSG;
 	if (lseek(p->file, (off_t)at, SEEK_SET) < 0)
-		return err_errno(err, -errno, "cannot write a file of a worker");
+		return err_set_errno(err, -errno, "cannot write a file of a worker");
 	return fd_write_all(p->file, raw, (size_t)len, "a file of a worker", err);
 }
 

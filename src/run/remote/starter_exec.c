@@ -53,8 +53,8 @@ static int check(struct starter *s, struct err *err)
 		return 0;
 	(void)err_set(err, -EINVAL, "the runner 'exec:%s' does not say where the worker goes",
 		      s->options);
-	return err_remedy(err, "{worker} stands for its whole command line, {connect} for what "
-			       "redhand worker --connect wants");
+	return err_set_remedy(err, "{worker} stands for its whole command line, {connect} for what "
+				   "redhand worker --connect wants");
 }
 
 static int start(struct starter *s, struct err *err)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/which.h"
 #include "base/words.h"
 #include "run/remote/link.h"
@@ -73,8 +74,8 @@ static int check(struct starter *s, struct err *err)
 			(void)err_set(err, -ENOENT,
 				      "--runner slurm needs Slurm's commands, and '%s' is not here",
 				      needed[i]);
-			return err_remedy(err, "run redhand where jobs are submitted from; "
-					       "Debian has it in slurm-client");
+			return err_set_remedy(err, "run redhand where jobs are submitted from: "
+						   "Debian has it in slurm-client");
 		}
 	}
 	r = starter_ask(s, argv, NULL, ASK_S, &out, &error, err);
@@ -98,7 +99,7 @@ static int submit(struct starter *s, unsigned int tasks, struct err *err)
 	int r = words_split(s->options, &options, err);
 
 	if (r < 0)
-		return err_prefix(err, "--runner slurm");
+		return err_set_prefix(err, "--runner slurm");
 	strv_add(&argv, "sbatch");
 	strv_add(&argv, "--parsable");
 	strv_add(&argv, array);
@@ -206,7 +207,7 @@ static int replace(struct starter *s, const struct states *states, unsigned int 
 	    (s->most_joined == 0 || s->again >= AGAIN_MOST)) {
 		(void)err_set(err, -ECHILD, "no worker comes: Slurm has ended all of them (%s)",
 			      states->end_reason);
-		return err_remedy(err, "--runner 'slurm:--output=FILE' shows what they said");
+		return err_set_remedy(err, "--runner 'slurm:--output=FILE' shows what they said");
 	}
 	if (there >= s->how.slots || s->most_joined == 0 || s->again >= AGAIN_MOST)
 		return 0;
@@ -246,9 +247,9 @@ static int watch(struct starter *s, unsigned int joined, struct err *err)
 
 	if (s->asking > 0)
 		return hear(s, joined, err);
-	if (link_now_ns() - s->asked_ns < LOOK_NS)
+	if (clock_ns() - s->asked_ns < LOOK_NS)
 		return 0;
-	s->asked_ns = link_now_ns();
+	s->asked_ns = clock_ns();
 	for (size_t i = 0; i < s->jobs.count; i++)
 		strbuf_addf(&jobs, "%s%s", i > 0 ? "," : "", s->jobs.items[i]);
 	(void)starter_begin_ask(s, (const char *[]){ "squeue", "--noheader", "--array",

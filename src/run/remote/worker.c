@@ -13,8 +13,10 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/now.h"
 #include "base/tmpdir.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
 #include "run/remote/node.h"
@@ -124,6 +126,7 @@ static void take_environment(const struct strv *env)
 		name = mem_strndup(text, (size_t)(equals - text));
 		(void)setenv(name, equals + 1, 1);
 	}
+	secret_learn(environ);
 }
 
 static int settle(struct worker *w, struct err *err)
@@ -133,8 +136,9 @@ static int settle(struct worker *w, struct err *err)
 	const char *cwd = w->shipped ? ship : w->orders.cwd;
 
 	if (chdir(cwd) < 0) {
-		(void)err_errno(err, -errno, "cannot work in '%s'", cwd);
-		return err_remedy(err, "--ship takes the files along that the nodes do not have");
+		(void)err_set_errno(err, -errno, "cannot work in '%s'", cwd);
+		return err_set_remedy(err,
+				      "--ship takes the files along that the nodes do not have");
 	}
 	settings->trials_path = mem_printf("%s/trials", w->scratch);
 	settings->agent_dir = w->agent_sent  ? mem_printf("%s/agent", w->scratch)
@@ -144,7 +148,7 @@ static int settle(struct worker *w, struct err *err)
 		observe_alias_agent(&settings->agent_dir, &w->agent_link_dir);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	if (mkdirat(w->dir, "trials", 0700) < 0)
-		return err_errno(err, -errno, "cannot make '%s'", settings->trials_path);
+		return err_set_errno(err, -errno, "cannot make '%s'", settings->trials_path);
 	return settings->flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(settings, err);
 }
 
@@ -321,7 +325,7 @@ static int turn(struct worker *w, struct err *err)
 	r = take_frames(w, err);
 	if (r < 0)
 		return r;
-	if (link_now_ns() - w->link.said_ns >= ALIVE_NS) {
+	if (clock_ns() - w->link.said_ns >= ALIVE_NS) {
 		link_send(&w->link, FRAME_ALIVE, &nothing);
 		if (flush_to(w, 0) < 0)
 			return 1;
@@ -395,10 +399,10 @@ static int reach(const struct worker_request *request)
 static int greet(struct worker *w)
 {
 	struct greeting greeting = { 0 };
-	uint64_t give_up = link_now_ns() + (uint64_t)GREETING_MS * 1000000u;
+	uint64_t give_up = clock_ns() + (uint64_t)GREETING_MS * 1000000u;
 	int r = 0;
 
-	while (r == 0 && link_now_ns() < give_up) {
+	while (r == 0 && clock_ns() < give_up) {
 		r = poll_link(w);
 		if (r == 0)
 			r = link_receive(&w->link);
@@ -414,13 +418,6 @@ static int greet(struct worker *w)
 	return r > 0 ? 0 : r < 0 ? r : -ETIMEDOUT;
 }
 
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
-}
-
 /* How one connection went, for whether there is to be another one. */
 struct tries {
 	uint64_t since_ns;   /* of the first in a row that failed; 0: the last one was good */
@@ -429,7 +426,7 @@ struct tries {
 
 static bool try_again(const struct worker *w, struct tries *tries, int r)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 
 	if (tries->since_ns == 0)
 		tries->since_ns = now;
@@ -482,8 +479,8 @@ static int work(struct worker *w, struct err *err)
 		}
 		reset(w);
 		if (!w->dismissed && !try_again(w, &tries, r))
-			return err_errno(err, r, "cannot reach redhand at '%s:%s'",
-					 w->request->host, w->request->port);
+			return err_set_errno(err, r, "cannot reach redhand at '%s:%s'",
+					     w->request->host, w->request->port);
 		if (!w->dismissed)
 			pause_ms(RETRY_MS);
 	}
@@ -500,7 +497,7 @@ int worker_run(const struct worker_request *request, struct err *err)
 		return r;
 	(void)observe_find_agent(&w.agent_dir, &none);
 	w.dir = open(w.scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = w.dir < 0 ? err_errno(err, -errno, "cannot open '%s'", w.scratch) : work(&w, err);
+	r = w.dir < 0 ? err_set_errno(err, -errno, "cannot open '%s'", w.scratch) : work(&w, err);
 	reset(&w);
 	fd_close(w.dir);
 	tmpdir_remove(w.scratch);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "base/tree.h"
 #include "studies/bisect/bisect_inside.h"
 #include "studies/series/listtext.h"
@@ -52,14 +53,17 @@ struct commit_run {
 static void hear_nothing(struct bisect *b, const struct commit_run *run)
 {
 	struct commit_row *row = &b->rows[run->commit];
+	struct err why = { 0 };
 
 	b->no_information++;
 	if (!run->told)
-		give_up_on(b, run->commit,
-			   "the program ended with status 125, which means that it "
-			   "cannot be tested");
+		(void)err_set(&why, -ENODATA,
+			      "the program ended with status 125, which means that it cannot be "
+			      "tested");
 	else if (++row->blind >= BLIND_MAX)
-		give_up_on(b, run->commit, "it always fails in another way");
+		(void)err_set(&why, -ENODATA, "it always fails in another way");
+	if (why.code != 0)
+		give_up_on(b, run->commit, why.message);
 }
 
 /* The case has what was seen, this is what it means; so a resumed search means the same by it. */
@@ -102,7 +106,7 @@ static int store_build(struct bisect *b, size_t commit, const struct workshop_vi
 	return case_add_build(b->cs, b->runner.series,
 			      &(struct build_record){ .item = commit,
 						      .unusable = visit->state == WORKSHOP_UNUSABLE
-									  ? visit->why
+									  ? visit->why.message
 									  : NULL,
 						      .wall_ns = visit->wall_ns },
 			      err);
@@ -124,7 +128,7 @@ static int make_ready(struct bisect *b, size_t commit, struct workshop_visit *vi
 	if (r < 0)
 		return r;
 	if (visit->state == WORKSHOP_UNUSABLE)
-		give_up_on(b, commit, visit->why);
+		give_up_on(b, commit, visit->why.message);
 	bisection_set_ready(b->bisection, commit, visit->state == WORKSHOP_READY);
 	return visit->state == WORKSHOP_READY;
 }
@@ -233,7 +237,7 @@ static void bisect_tick(void *ctx)
 	struct bisection_state state;
 	struct bisect_view view = {
 		.ran = b->runner.ran,
-		.seconds = series_now_s() - b->started_s,
+		.seconds = clock_s() - b->started_s,
 		.news_trial = b->runner.news_trial,
 		.news_summary = b->runner.news_summary,
 	};
@@ -356,14 +360,15 @@ static int check_bad(struct bisect *b, struct err *err)
 	if (r < 0 || visit.state != WORKSHOP_UNUSABLE)
 		return r < 0 ? r : 0;
 	(void)err_set(err, -ENOEXEC, "BAD (%.12s) cannot be tested: %s",
-		      b->history->commits.items[bad], visit.why);
-	if (b->request->build && strncmp(visit.why, "the build", 9) == 0)
-		return err_remedy(err,
-				  "see its output in '%s/builds/%zu', and --fresh when it is "
-				  "mended",
-				  b->dir, bad + 1);
-	return err_remedy(err, "the program runs in a worktree of its own, which has only what git "
-			       "or --build put there; name other files by their full path");
+		      b->history->commits.items[bad], visit.why.message);
+	if (b->request->build && strncmp(visit.why.message, "the build", 9) == 0)
+		return err_set_remedy(err,
+				      "see its output in '%s/builds/%zu', and --fresh when it is "
+				      "mended",
+				      b->dir, bad + 1);
+	return err_set_remedy(err,
+			      "the program runs in a worktree of its own, which has only what git "
+			      "or --build put there; name other files by their full path");
 }
 
 int bisect_run(struct case_store *cs, const struct bisect_request *request,
@@ -375,7 +380,7 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 			    .cs = cs,
 			    .rows = mem_alloc(request->history->commits.count *
 					      sizeof(struct commit_row)),
-			    .started_s = series_now_s() };
+			    .started_s = clock_s() };
 	struct series_start start = { 0 };
 	size_t commit;
 	int r;
@@ -413,6 +418,6 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 		r = bisect_summarise(&b, ret, err);
 	if (r == 0)
 		r = bisect_remember(&b, ret, err);
-	ret->seconds = series_now_s() - b.started_s;
+	ret->seconds = clock_s() - b.started_s;
 	return r;
 }

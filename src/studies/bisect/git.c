@@ -66,8 +66,8 @@ static int spawn(const struct strv *argv, int out, int talk, pid_t *ret, struct 
 	(void)posix_spawnattr_destroy(&attributes);
 	if (code == 0)
 		return 0;
-	(void)err_errno(err, -code, "cannot run git");
-	return err_remedy(err, "bisect needs git in PATH");
+	(void)err_set_errno(err, -code, "cannot run git");
+	return err_set_remedy(err, "bisect needs git in PATH");
 }
 
 static int read_back(int fd, struct strbuf *ret, struct err *err)
@@ -76,7 +76,7 @@ static int read_back(int fd, struct strbuf *ret, struct err *err)
 	size_t size;
 
 	if (fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot read what git printed");
+		return err_set_errno(err, -errno, "cannot read what git printed");
 	size = (size_t)st.st_size;
 	while (ret->len < size) {
 		ssize_t n = pread(fd, strbuf_reserve(ret, size - ret->len), size - ret->len,
@@ -85,8 +85,8 @@ static int read_back(int fd, struct strbuf *ret, struct err *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return err_errno(err, n < 0 ? -errno : -EIO,
-					 "cannot read what git printed");
+			return err_set_errno(err, n < 0 ? -errno : -EIO,
+					     "cannot read what git printed");
 		ret->len += (size_t)n;
 	}
 	strbuf_adds(ret, ""); /* ends the text */
@@ -124,7 +124,7 @@ int git_ask(const char *dir, const char *const *args, struct git_answer *ret, st
 	pid_t pid;
 
 	if (out < 0 || talk < 0)
-		return err_errno(err, -errno, "cannot make a file in memory");
+		return err_set_errno(err, -errno, "cannot make a file in memory");
 	strv_add(&argv, "git");
 	strv_add(&argv, "-C");
 	strv_add(&argv, dir);
@@ -135,7 +135,7 @@ int git_ask(const char *dir, const char *const *args, struct git_answer *ret, st
 		return r;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_errno(err, -errno, "cannot wait for git");
+			return err_set_errno(err, -errno, "cannot wait for git");
 	r = read_back(out, &out_text, err);
 	if (r == 0)
 		r = read_back(talk, &talk_text, err);

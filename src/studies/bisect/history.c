@@ -47,8 +47,8 @@ static int find_checkout(const char *dir, struct history *h, struct err *err)
 	if (r == 0)
 		h->common = common[0] == '/' ? TAKE(common) : mem_printf("%s/%s", h->top, common);
 	if (r < 0)
-		return err_remedy(err, "run it in the checkout of the project, or name that "
-				       "with --cwd");
+		return err_set_remedy(err, "run it in the checkout of the project, or name that "
+					   "with --cwd");
 	return 0;
 }
 
@@ -85,16 +85,16 @@ static int check_order(const struct history *h, const struct history_request *re
 	if (git_line(h->top, (const char *const[]){ "merge-base", good, bad, NULL }, &base, NULL) ==
 	    0) {
 		if (strcmp(base, bad) == 0)
-			return err_remedy(err,
-					  "the older of the two comes first: redhand bisect "
-					  "%s %s …",
-					  request->bad, request->good);
-		return err_remedy(err,
-				  "if the failure is not at %.12s, where they parted: redhand "
-				  "bisect %.12s %s …",
-				  base, base, request->bad);
+			return err_set_remedy(err,
+					      "the older of the two comes first: redhand bisect "
+					      "%s %s …",
+					      request->bad, request->good);
+		return err_set_remedy(err,
+				      "if the failure is not at %.12s, where they parted: redhand "
+				      "bisect %.12s %s …",
+				      base, base, request->bad);
 	}
-	return err_remedy(err, "the two have no common history");
+	return err_set_remedy(err, "the two have no common history");
 }
 
 /* ---- parents ---- */
@@ -179,12 +179,13 @@ static int read_commits(struct history *h, const struct history_request *request
 	}
 	if (h->commits.count > LINEAGE_MAX) {
 		(void)err_set(err, -E2BIG,
-			      "there are %zu commits between GOOD and BAD; at most %d "
+			      "there are %zu commits between GOOD and BAD: at most %d "
 			      "can be bisected at once",
 			      h->commits.count - 1, LINEAGE_MAX - 1);
-		return err_remedy(err, request->first_parent
-					       ? "name a nearer GOOD or BAD"
-					       : "--first-parent, or name a nearer GOOD or BAD");
+		return err_set_remedy(err,
+				      request->first_parent
+					      ? "name a nearer GOOD or BAD"
+					      : "--first-parent, or name a nearer GOOD or BAD");
 	}
 	sort_places(h, &reading);
 	save = NULL;

@@ -260,18 +260,11 @@ static struct tree *find_tree(struct workshop *w, size_t commit)
 
 /* ---- making a commit ready ---- */
 
-static void refuse(struct workshop_visit *visit, const char *why)
-{
-	visit->state = WORKSHOP_UNUSABLE;
-	(void)snprintf(visit->why, sizeof(visit->why), "%s", why);
-}
-
 static int build(struct workshop *w, const struct tree *tree, size_t commit,
 		 struct workshop_visit *visit, struct err *err)
 {
 	AUTO(trial_job_deinit) struct trial_job job = { .number = { commit + 1 } };
 	AUTO(trial_result_deinit) struct trial_result result = { 0 };
-	AUTO(mem_freep) char *why = NULL;
 	int r;
 
 	if (!w->request.build)
@@ -283,10 +276,13 @@ static int build(struct workshop *w, const struct tree *tree, size_t commit,
 	r = run_job(w, &job, &result, err);
 	if (r < 0 || succeeded(&result))
 		return r;
-	why = result.end.signal != 0
-		      ? mem_printf("the build died from %s", signal_name(result.end.signal))
-		      : mem_printf("the build ended with status %d", result.end.exit_status);
-	refuse(visit, why);
+	visit->state = WORKSHOP_UNUSABLE;
+	if (result.end.signal != 0)
+		(void)err_set(&visit->why, -ENOEXEC, "the build died from %s",
+			      signal_name(result.end.signal));
+	else
+		(void)err_set(&visit->why, -ENOEXEC, "the build ended with status %d",
+			      result.end.exit_status);
 	return 0;
 }
 
@@ -297,15 +293,11 @@ static void look_at_program(const struct workshop *w, struct tree *tree,
 	AUTO(mem_freep)
 	char *name = trial_substitute(w->request.program[0], 0, (struct trial_number){ 1 });
 	AUTO(mem_freep) char *path = NULL;
-	AUTO(mem_freep) char *obstacle = NULL;
-	struct err err = { 0 };
 
-	if (which(name, tree->cwd, &path, &err) < 0) {
-		refuse(visit, err.message);
-		return;
-	}
-	obstacle = observe_obstacle(path);
-	tree->observable = !obstacle;
+	if (which(name, tree->cwd, &path, &visit->why) < 0)
+		visit->state = WORKSHOP_UNUSABLE;
+	else
+		tree->observable = !observe_obstacle(path, NULL);
 }
 
 static int make_ready(struct workshop *w, struct tree *tree, size_t commit,
@@ -320,7 +312,9 @@ static int make_ready(struct workshop *w, struct tree *tree, size_t commit,
 	if (r < 0)
 		return r;
 	if (access(tree->cwd, F_OK) < 0) {
-		refuse(visit, "it does not have the directory where the program runs");
+		visit->state = WORKSHOP_UNUSABLE;
+		(void)err_set(&visit->why, -ENOENT,
+			      "it does not have the directory where the program runs");
 		return 0;
 	}
 	w->activity = "building";
@@ -401,7 +395,7 @@ static int listen_for_stop(struct workshop *w, struct err *err)
 	(void)sigaddset(&set, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signals < 0 ? err_errno(err, -errno, "cannot listen for signals") : 0;
+	return w->signals < 0 ? err_set_errno(err, -errno, "cannot listen for signals") : 0;
 }
 
 static int make_dir(struct workshop *w, struct err *err)
@@ -414,7 +408,7 @@ static int make_dir(struct workshop *w, struct err *err)
 	w->dir = realpath(w->request.dir, NULL);
 	w->settings.trials_path = realpath(builds, NULL);
 	if (!w->dir || !w->settings.trials_path)
-		return err_errno(err, -errno, "cannot find '%s'", builds);
+		return err_set_errno(err, -errno, "cannot find '%s'", builds);
 	return 0;
 }
 

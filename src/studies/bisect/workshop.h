@@ -55,7 +55,7 @@ struct workshop_visit {
 	size_t evicted;	  /* the commit that was in it; WORKSHOP_NONE when none was */
 	bool built;	  /* it was checked out and built for this visit … */
 	uint64_t wall_ns; /* … in this time */
-	char why[1024];
+	struct err why;
 };
 
 int workshop_prepare(struct workshop *w, size_t commit, struct workshop_visit *ret,

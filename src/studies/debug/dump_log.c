@@ -309,7 +309,7 @@ static void add_fields(struct strbuf *out, const struct log_item *item)
 {
 	uint8_t bytes[1024] = { 0 };
 
-	_Static_assert(sizeof(struct log_image) <= sizeof(bytes), "longest record of the table");
+	_Static_assert(sizeof(struct log_image) <= sizeof(bytes), "longest record");
 	memcpy(bytes, item->payload,
 	       item->head.bytes < sizeof(bytes) ? item->head.bytes : sizeof(bytes));
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
@@ -600,10 +600,10 @@ int dump_log(const char *path, unsigned int sections, struct strbuf *out, struct
 	const void *bytes;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	bytes = st.st_size > 0 ? log_map(fd, (size_t)st.st_size) : NULL;
 	if (!bytes && st.st_size > 0)
-		return err_errno(err, -errno, "cannot read '%s'", path);
+		return err_set_errno(err, -errno, "cannot read '%s'", path);
 	result = log_reader_init(&log, bytes, (size_t)st.st_size);
 	if (result == LOG_READ_OK)
 		add_log(out, &log, sections);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "search/stats/rate.h"
 #include "search/stats/trend.h"
 #include "studies/growth/holders.h"
@@ -116,7 +117,7 @@ static void growth_tick(void *ctx)
 					  .done = growth->report->trials,
 					  .wanted = request->trials,
 					  .ran = growth->runner.ran,
-					  .seconds = series_now_s() - growth->started_s,
+					  .seconds = clock_s() - growth->started_s,
 					  .rate = rate_wilson(growth->report->trials,
 							      growth->report->failed,
 							      RATE_CONFIDENCE),
@@ -187,14 +188,14 @@ static int nothing_usable(const struct growth *growth, struct err *err)
 		      "%llu tests were seen in a run, and growth takes at least %d to tell",
 		      (unsigned long long)growth->most_tests, TREND_RISES_MIN);
 	if (growth->most_tests == 0 && growth->report->failed > 0)
-		return err_remedy(err,
-				  "run the command by itself: it failed, in %llu of %llu runs "
-				  "(redhand show 1 tells how the first one ended)",
-				  (unsigned long long)growth->report->failed,
-				  (unsigned long long)growth->report->trials);
-	return err_remedy(err,
-			  "let the program print a line for each test (--breadcrumb REGEX says "
-			  "which), run more tests in one process, or repeat them");
+		return err_set_remedy(err,
+				      "run the command by itself: it failed, in %llu of %llu runs "
+				      "(redhand show 1 tells how the first one ended)",
+				      (unsigned long long)growth->report->failed,
+				      (unsigned long long)growth->report->trials);
+	return err_set_remedy(err,
+			      "let the program print a line for each test (--breadcrumb REGEX says "
+			      "which), run more tests in one process, or repeat them");
 }
 
 int growth_run(struct case_store *cs, const struct growth_request *request,
@@ -204,7 +205,7 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 		.request = request,
 		.report = ret,
 		.next = 1,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 	};
 	struct series_start start = { 0 };
 	int r;
@@ -225,7 +226,7 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 	}
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
-	ret->seconds = series_now_s() - growth.started_s;
+	ret->seconds = clock_s() - growth.started_s;
 	ret->interrupted = growth.runner.interrupted;
 	runner_deinit(&growth.runner);
 	if (r < 0)

@@ -110,7 +110,9 @@ static void tell_use(const struct heap_report *report, const struct seen_once *o
 	ret->freed_use->write = f->write;
 	ret->freed_use->poison = f->poison;
 	ret->freed_use->fenced = f->fenced;
-	ret->freed_use->stray = f->stray;
+	ret->freed_use->unpointed = f->unpointed;
+	if (once->example)
+		home_copy(&ret->freed_use->from, &f->from);
 	ret->freed_use->first = came_first(report, once);
 	ret->freed_use->width = f->fenced ? f->length : 0;
 	ret->freed_use->instruction = cstr_dup(f->instruction);

@@ -23,8 +23,6 @@
 
 #define WATCH_WITHOUT_IDS "watch without ids"
 
-/* Below this an observer has changed the rate. */
-
 struct case_reading {
 	struct case_store *cs;
 	struct readings *readings;

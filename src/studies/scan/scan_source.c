@@ -132,7 +132,7 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 	int r;
 
 	if (!realpath(path, real))
-		return err_errno(err, -errno, "cannot open '%s'", path);
+		return err_set_errno(err, -errno, "cannot open '%s'", path);
 	r = module_open(real, NULL, &module, err);
 	if (r < 0)
 		return r;
@@ -174,10 +174,10 @@ static int proc_trouble(int pid, int code, struct err *err)
 {
 	if (code == -ENOENT || code == -ESRCH)
 		return err_set(err, -ESRCH, "there is no process %d", pid);
-	(void)err_errno(err, code, "cannot read the memory of process %d", pid);
+	(void)err_set_errno(err, code, "cannot read the memory of process %d", pid);
 	if (code == -EACCES || code == -EPERM)
-		(void)err_remedy(err, "run as the same user, or as root where "
-				      "/proc/sys/kernel/yama/ptrace_scope forbids it");
+		(void)err_set_remedy(err, "run as the same user, or as root where "
+					  "/proc/sys/kernel/yama/ptrace_scope forbids it");
 	return code;
 }
 
@@ -473,7 +473,8 @@ int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request 
 	if (logs->list.count == 0) {
 		(void)err_set(err, -ENODATA, "no observer left anything of trial %s",
 			      reading_name(reading));
-		return err_remedy(err, "scan a failed trial that ran with --observe crash or ids");
+		return err_set_remedy(err,
+				      "scan a failed trial that ran with --observe crash or ids");
 	}
 	ret->subject = mem_printf("trial %s", reading_name(reading));
 	seen_from_trial(reading, seen);

@@ -17,7 +17,6 @@
 #include "case/notebook.h"
 #include "model/secret.h"
 #include "studies/overview/surroundings.h"
-#include "studies/sentinel/readme.h"
 #include "studies/sentinel/trust.h"
 
 struct making {
@@ -34,7 +33,7 @@ struct making {
 void sentinel_made_deinit(struct sentinel_made *made)
 {
 	sentinel_deinit(&made->sentinel);
-	strv_deinit(&made->copied);
+	said_list_deinit(&made->copied);
 	said_list_deinit(&made->notes);
 }
 
@@ -70,11 +69,11 @@ static int prepare_dir(struct making *m, struct err *err)
 
 	if (sentinel && !m->request->replace) {
 		(void)err_set(err, -EEXIST, "there is a sentinel in '%s' already", dir);
-		return err_remedy(err, "--replace, or another directory with --dir DIR");
+		return err_set_remedy(err, "--replace, or another directory with --dir DIR");
 	}
 	if (!sentinel && !is_empty(dir)) {
 		(void)err_set(err, -EEXIST, "'%s' is not empty", dir);
-		return err_remedy(err, "name another directory with --dir DIR");
+		return err_set_remedy(err, "name another directory with --dir DIR");
 	}
 	r = tree_make(dir, err);
 	if (r == 0)
@@ -82,7 +81,7 @@ static int prepare_dir(struct making *m, struct err *err)
 	if (r < 0)
 		return r;
 	m->dir = realpath(dir, NULL);
-	return m->dir ? 0 : err_errno(err, -errno, "cannot find '%s'", dir);
+	return m->dir ? 0 : err_set_errno(err, -errno, "cannot find '%s'", dir);
 }
 
 /* Writes a file somewhere below the sentinel; folders on the way are made. */
@@ -98,10 +97,10 @@ static int write_file(const struct making *m, const char *name, const char *byte
 		return r;
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_errno(err, -errno, "cannot open '%s'", folder);
+		return err_set_errno(err, -errno, "cannot open '%s'", folder);
 	r = file_write_at(fd, strrchr(path, '/') + 1, bytes, len, err);
 	if (r == 0 && fchmodat(fd, strrchr(path, '/') + 1, mode, 0) < 0)
-		r = err_errno(err, -errno, "cannot set the mode of '%s'", path);
+		r = err_set_errno(err, -errno, "cannot set the mode of '%s'", path);
 	return r;
 }
 
@@ -166,7 +165,7 @@ static int refuse_content(const char *path, const char *content, size_t len, str
 	if (memcmp(hidden, content, len) == 0)
 		return 0;
 	(void)err_set(err, -EINVAL, "'%s' holds a secret, which a sentinel must not", path);
-	return err_remedy(err, "have it read the value from a variable");
+	return err_set_remedy(err, "have it read the value from a variable");
 }
 
 static int copy_file(struct making *m, const char *from, const char *name, struct err *err)
@@ -226,8 +225,7 @@ static int copy_found(struct making *m, const char *path, struct err *err)
 		if (strcmp(m->made->sentinel.files.items[i], below) == 0)
 			return 0;
 	strv_add(&m->made->sentinel.files, below);
-	strv_take(&m->made->copied,
-		  mem_printf("%s (used where it lies; the copy tells when it changes)", below));
+	SAY_TOO(&m->made->copied, "copied:in-place", said_text(below));
 	return copy_file(m, path, below, err);
 }
 
@@ -276,7 +274,7 @@ static int copy_own(struct making *m, const char *said, const struct strv *words
 	int r;
 
 	if (!path)
-		return err_errno(err, -errno, "--file '%s'", said);
+		return err_set_errno(err, -errno, "--file '%s'", said);
 	name = path_below(m->root, path);
 	if (!name)
 		name = strrchr(path, '/') + 1;
@@ -285,14 +283,12 @@ static int copy_own(struct making *m, const char *said, const struct strv *words
 			return err_set(err, -EINVAL, "two files would have the name '%s'", name);
 	r = copy_file(m, path, name, err);
 	if (r < 0)
-		return err_prefix(err, "--file");
+		return err_set_prefix(err, "--file");
 	strv_add(&s->own, name);
 	use = mem_printf("{sentinel}/" SENTINEL_FILES "/%s", name);
 	for (size_t i = 0; i < words->count; i++)
 		used |= use_copy(m, words->items[i], path, use, &s->trial.program.items[i]);
-	strv_take(&m->made->copied,
-		  mem_printf("%s%s", name,
-			     used ? "" : " (the command does not name it: kept for the record)"));
+	SAY_TOO(&m->made->copied, "copied:own", said_text(name), said_flag(used));
 	return 0;
 }
 
@@ -337,7 +333,7 @@ static int copy_from_case(struct making *m, const char *word, struct strv *done,
 			continue;
 		strv_add(done, name);
 		r = copy_case_file(m, name, err);
-		strv_take(&m->made->copied, mem_printf("%s (from minimize)", name));
+		SAY_TOO(&m->made->copied, "copied:minimal", said_text(name));
 	}
 	return r;
 }
@@ -397,7 +393,8 @@ static int refuse_secrets(const struct strv *words, struct err *err)
 	if (!secret_is_marked(words))
 		return 0;
 	(void)err_set(err, -EINVAL, "the command holds a secret, which a sentinel must not");
-	return err_remedy(err, "give it to the program in a variable, and run the trials again");
+	return err_set_remedy(err,
+			      "give it to the program in a variable, and run the trials again");
 }
 
 /* Only what the user named, at this or an earlier command; never the environment as a whole. */
@@ -451,7 +448,7 @@ static void add_origin(struct making *m)
 	char now[WHEN_MAX];
 
 	s->made = mem_strdup(when_text((int64_t)time(NULL) * 1000, now));
-	s->redhand = mem_strdup(m->request->redhand);
+	s->redhand = mem_strdup(m->request->words->redhand);
 	if (m->git)
 		s->commit = surroundings_commit(m->root);
 	if (path_below(m->root, m->dir)) {
@@ -496,10 +493,11 @@ static int write_all(struct making *m, struct err *err)
 	int r;
 
 	sentinel_write(s, &text);
-	readme_write(s, &readme);
+	m->request->words->readme(s, &readme);
 	for (size_t i = 0; i < s->tests.count; i++)
 		strbuf_addf(&tests, "%s\n", s->tests.items[i]);
-	r = write_file(m, "run.sh", readme_run_sh, strlen(readme_run_sh), 0755, err);
+	r = write_file(m, "run.sh", m->request->words->run_sh, strlen(m->request->words->run_sh),
+		       0755, err);
 	if (r == 0)
 		r = write_file(m, "README.md", strbuf_str(&readme), readme.len, 0644, err);
 	if (r == 0 && s->tests.count > 0)
@@ -533,7 +531,7 @@ int sentinel_make(struct case_store *cs, const struct sentinel_source *source,
 		return r;
 	m.case_path = realpath(case_dir(cs), NULL);
 	if (!m.case_path)
-		return err_errno(err, -errno, "cannot find '%s'", case_dir(cs));
+		return err_set_errno(err, -errno, "cannot find '%s'", case_dir(cs));
 	m.root = path_find_up(source->settings.cwd, ".git");
 	m.git = m.root != NULL;
 	if (!m.root)
@@ -567,7 +565,7 @@ int sentinel_remember(struct case_store *cs, const char *dir, const struct senti
 	int r;
 
 	if (!from || !to)
-		return err_errno(err, -errno, "cannot find '%s'", dir);
+		return err_set_errno(err, -errno, "cannot find '%s'", dir);
 	note.dir = path_relative(from, to);
 	memcpy(note.signature, source->target.signature.id, sizeof(note.signature));
 	r = case_add_sentinel(cs, &note, err);

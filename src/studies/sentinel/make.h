@@ -6,20 +6,28 @@
 /*
  * Making a sentinel: what the trials were, turned into a directory that any checkout can use.
  */
+
+/* What people read in it, and what any CI can call. */
+struct sentinel_words {
+	const char *redhand; /* its version */
+	const char *run_sh;
+	void (*readme)(const struct sentinel *sentinel, struct strbuf *ret);
+};
+
 struct sentinel_request {
 	const char *dir;
 	const char *const *files; /* to copy and use from there, as the user named them */
 	size_t file_count;
 	const char *const *env; /* NAME or NAME=VALUE */
 	size_t env_count;
-	const char *redhand; /* its version */
-	bool replace;	     /* a sentinel that is there already */
+	const struct sentinel_words *words;
+	bool replace; /* a sentinel that is there already */
 };
 
 struct sentinel_made {
 	struct sentinel sentinel; /* as written */
-	struct strv copied;	  /* what has been copied, a sentence each */
-	struct said_list notes;	  /* what the user should know, likewise */
+	struct said_list copied;  /* what has been copied */
+	struct said_list notes;	  /* what the user should know */
 };
 
 /* -EEXIST when `dir` is not empty and not a sentinel that may be replaced. */

@@ -218,7 +218,7 @@ static int read_chaos(struct sentinel *s, const char *word, struct err *err)
 	int r = chaos_parse(word, &knobs, err);
 
 	s->trial.chaos = knobs;
-	return r < 0 ? err_prefix(err, "chaos") : 0;
+	return r < 0 ? err_set_prefix(err, "chaos") : 0;
 }
 
 static int read_line(struct sentinel *s, const struct strv *words, struct err *err)
@@ -246,7 +246,7 @@ static int read_line(struct sentinel *s, const struct strv *words, struct err *e
 		if (strcmp(fields[i].name, name) != 0)
 			continue;
 		r = read_field(s, &fields[i], words, err);
-		return r < 0 ? err_prefix(err, "%s", name) : 0;
+		return r < 0 ? err_set_prefix(err, "%s", name) : 0;
 	}
 	return err_set(err, -EINVAL, "there is no keyword '%s'", name);
 }
@@ -326,13 +326,13 @@ int sentinel_open(const char *dir, struct sentinel *ret, struct err *err)
 	r = file_read(path, FILE_MAX, &text, &len, NULL);
 	if (r == -ENOENT || r == -ENOTDIR) {
 		(void)err_set(err, -ENOENT, "there is no sentinel in '%s'", dir);
-		return err_remedy(err,
-				  "redhand sentinel create makes one; redhand sentinel run DIR "
-				  "names its directory");
+		return err_set_remedy(err,
+				      "redhand sentinel create makes one, redhand sentinel run DIR "
+				      "names its directory");
 	}
 	if (r < 0)
-		return err_errno(err, r, "cannot read '%s'", path);
+		return err_set_errno(err, r, "cannot read '%s'", path);
 	r = strlen(text) == len ? sentinel_read(text, ret, err)
 				: err_set(err, -EINVAL, "it is no text");
-	return r < 0 ? err_prefix(err, "'%s'", path) : 0;
+	return r < 0 ? err_set_prefix(err, "'%s'", path) : 0;
 }

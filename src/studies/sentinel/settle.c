@@ -97,7 +97,7 @@ static int no_root(const struct sentinel *s, const struct settled_places *places
 		      "the project of the sentinel in '%s' is not around it: it wants to run in "
 		      "'%s'",
 		      places->sentinel, s->trial.cwd ? s->trial.cwd : "{root}");
-	return err_remedy(err, "name the project's directory with --root DIR");
+	return err_set_remedy(err, "name the project's directory with --root DIR");
 }
 
 static int find_root(const struct sentinel *s, const char *said, struct settled_places *places,
@@ -108,7 +108,7 @@ static int find_root(const struct sentinel *s, const char *said, struct settled_
 
 	if (said) {
 		places->root = realpath(said, NULL);
-		return places->root ? 0 : err_errno(err, -errno, "--root '%s'", said);
+		return places->root ? 0 : err_set_errno(err, -errno, "--root '%s'", said);
 	}
 	way = s->root ? path_join(places->sentinel, s->root) : NULL;
 	places->root = way ? realpath(way, NULL) : NULL;
@@ -181,7 +181,8 @@ static int settle_env(struct strv *env, struct err *err)
 			(void)err_set(err, -EINVAL,
 				      "the sentinel wants the variable %s, which is not set",
 				      env->items[i]);
-			return err_remedy(err, "set it: its value is a secret and not recorded");
+			return err_set_remedy(err,
+					      "set it: its value is a secret and not recorded");
 		}
 	}
 	strv_deinit(env);
@@ -196,7 +197,7 @@ int sentinel_settle(struct sentinel *s, const char *dir, const char *root, struc
 	int r;
 
 	if (!places.sentinel)
-		return err_errno(err, -errno, "cannot find '%s'", dir);
+		return err_set_errno(err, -errno, "cannot find '%s'", dir);
 	r = find_root(s, root, &places, err);
 	if (r < 0)
 		return r;

@@ -117,9 +117,9 @@ static int choose_newest(const struct candidates *candidates, struct case_store 
 		return r;
 	(void)err_set(err, -ENOENT, "the case '%s' has no failure that comes and goes",
 		      case_dir(cs));
-	return err_remedy(err,
-			  "redhand repro -- PROGRAM finds out how often it fails; for one that "
-			  "always fails name its series with --from-series");
+	return err_set_remedy(err,
+			      "redhand repro -- PROGRAM finds out how often it fails, for one that "
+			      "always fails name its series with --from-series");
 }
 
 static int choose_given(const struct candidates *candidates, struct case_store *cs,
@@ -135,12 +135,12 @@ static int choose_given(const struct candidates *candidates, struct case_store *
 		(void)err_set(err, -EINVAL,
 			      "series %lld is of %s: its trials are no model for others",
 			      (long long)wanted.value, c->command);
-		return err_remedy(err,
-				  "a series of repro or minimize; redhand case show lists them");
+		return err_set_remedy(
+			err, "a series of repro or minimize; redhand case show lists them");
 	}
 	(void)err_set(err, -ENOENT, "there is no series %lld in '%s'", (long long)wanted.value,
 		      case_dir(cs));
-	return err_remedy(err, "redhand case show lists them");
+	return err_set_remedy(err, "redhand case show lists them");
 }
 
 /* ---- which failure ---- */
@@ -185,7 +185,7 @@ static int choose_target(struct sentinel_source *s, struct case_store *cs,
 		r = target_choose(&s->target, cs, true, err);
 	if (r == 0 && !s->target.known) {
 		(void)err_set(err, -ENOENT, "series %lld never failed", (long long)s->series.value);
-		r = err_remedy(err, "a sentinel needs a rate: redhand repro with more trials");
+		r = err_set_remedy(err, "a sentinel needs a rate: redhand repro with more trials");
 	}
 	return r;
 }

@@ -166,8 +166,9 @@ void sentinel_trust(const char *dir)
 static int leads_out(const char *what, const char *path, struct err *err)
 {
 	(void)err_set(err, -EPERM, "%s '%s' is outside of the project", what, path);
-	return err_remedy(err, "look at what it is, then name the project with --root DIR, or make "
-			       "a sentinel of your own");
+	return err_set_remedy(err,
+			      "look at what it is, then name the project with --root DIR, or make "
+			      "a sentinel of your own");
 }
 
 static bool is_inside(const char *path, const char *root, const char *dir)
@@ -201,13 +202,13 @@ int sentinel_check_paths(const struct sentinel *s, const char *dir, const char *
 	int r;
 
 	if (!here)
-		return err_errno(err, -errno, "cannot find '%s'", dir);
+		return err_set_errno(err, -errno, "cannot find '%s'", dir);
 	way = root ? mem_strdup(root) : path_join(here, s->root ? s->root : ".");
 	project = realpath(way, NULL);
 	if (!root && project && !path_below(project, here))
 		return leads_out("its project", project, err);
 	if (!is_inside(s->trial.cwd, project, here))
-		return leads_out("its working directory", s->trial.cwd, err);
+		return leads_out("its directory", s->trial.cwd, err);
 	if (s->trial.stdin_path && strcmp(s->trial.stdin_path, "/dev/null") != 0 &&
 	    !is_inside(s->trial.stdin_path, project, here))
 		return leads_out("its input", s->trial.stdin_path, err);

@@ -43,7 +43,7 @@ static int set_jobs(struct arm *arm, const char *value, struct err *err)
 
 	if (r == 0)
 		arm->jobs = (unsigned int)jobs;
-	return r < 0 ? err_prefix(err, "jobs=") : 0;
+	return r < 0 ? err_set_prefix(err, "jobs=") : 0;
 }
 
 static int set_args(struct arm *arm, const char *value, struct err *err)
@@ -95,7 +95,7 @@ static int set_chaos(struct arm *arm, const char *value, struct err *err)
 	int r = chaos_parse(value, &arm->chaos, err);
 
 	arm->disturbed = r == 0;
-	return r < 0 ? err_prefix(err, "chaos=") : 0;
+	return r < 0 ? err_set_prefix(err, "chaos=") : 0;
 }
 
 static const struct {
@@ -113,7 +113,7 @@ static int apply(struct arm *arm, const char *setting, struct err *err)
 
 	if (len == 0) {
 		(void)err_set(err, -EINVAL, "'%s' is not a setting", setting);
-		return err_remedy(
+		return err_set_remedy(
 			err,
 			"NAME=VALUE, jobs=N, cmd=WORDS, args=WORDS, unset=NAME, observe=OBSERVER or "
 			"chaos=KNOBS");
@@ -152,5 +152,5 @@ int arm_parse(const char *text, struct arm *ret, struct err *err)
 		at = end;
 	}
 	learn(ret);
-	return r < 0 ? err_prefix(err, "--arm '%s'", text) : 0;
+	return r < 0 ? err_set_prefix(err, "--arm '%s'", text) : 0;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "search/stats/fisher.h"
 #include "search/stats/holm.h"
@@ -31,9 +32,9 @@ struct compare {
 	uint64_t in_flight;
 	uint64_t flying_batch;
 	struct shared_files files;
-	uint64_t check_at;    /* --stop-early: number of trials at the next look */
-	double *sequential_p; /* per arm, against the first */
-	char *stop_reason;
+	uint64_t check_at;	 /* --stop-early: number of trials at the next look */
+	double *sequential_p;	 /* per arm, against the first */
+	const char *stop_reason; /* an id of report/words_notes.c; NULL: not stopped early */
 	double started_s;
 	struct err *err; /* what went wrong inside a callback */
 };
@@ -292,9 +293,7 @@ static bool answered(struct compare *c)
 	}
 	if (open > 0)
 		return false;
-	c->stop_reason = mem_strdup(
-		found > 0 ? "the sequential test has its answer"
-			  : "no outcome of the remaining trials could make it significant");
+	c->stop_reason = found > 0 ? "stopped:answer" : "stopped:hopeless";
 	return true;
 }
 
@@ -323,7 +322,7 @@ static void compare_tick(void *ctx)
 		.done = c->runner.tally.trials,
 		.wanted = schedule_runs(&c->schedule),
 		.ran = c->runner.ran,
-		.seconds = series_now_s() - c->started_s,
+		.seconds = clock_s() - c->started_s,
 		.news_trial = c->runner.news_trial,
 		.news_summary = c->runner.news_summary,
 	};
@@ -393,42 +392,6 @@ static double final_p(const struct compare *c, const struct compare_result *resu
 	return p * LOOKS < 1 ? p * LOOKS : 1;
 }
 
-static void add_p(struct strbuf *sb, double p)
-{
-	if (p < 1e-6)
-		strbuf_adds(sb, "p < 0.000001");
-	else
-		strbuf_addf(sb, p < 0.001 ? "p = %.6f" : "p = %.3f", p);
-}
-
-static void add_counts(struct strbuf *sb, const struct rate *rate, const struct rate *first)
-{
-	strbuf_addf(sb, "%llu/%llu against %llu/%llu", (unsigned long long)rate->failed,
-		    (unsigned long long)rate->trials, (unsigned long long)first->failed,
-		    (unsigned long long)first->trials);
-}
-
-static void add_sentence(struct strbuf *sb, const struct arm_summary *arm,
-			 const struct arm_summary *first)
-{
-	if (sb->len > 0)
-		strbuf_adds(sb, "; ");
-	if (arm->p < COMPARE_ALPHA) {
-		strbuf_addf(sb, "'%s' fails %s often than '%s': ", arm->name,
-			    arm->difference > 0 ? "more" : "less", first->name);
-		add_counts(sb, &arm->rate, &first->rate);
-	} else if (arm->rate.failed + first->rate.failed == 0) {
-		strbuf_addf(sb, "neither '%s' nor '%s' has failed: ", arm->name, first->name);
-		add_counts(sb, &arm->rate, &first->rate);
-	} else {
-		strbuf_addf(sb, "no significant difference between '%s' and '%s': ", arm->name,
-			    first->name);
-		add_counts(sb, &arm->rate, &first->rate);
-	}
-	strbuf_adds(sb, ", ");
-	add_p(sb, arm->p);
-}
-
 /* ---- how long it takes ---- */
 
 struct times {
@@ -485,7 +448,6 @@ static void conclude(struct compare *c, struct compare_result *ret)
 	unsigned int arms = c->request->arm_count;
 	AUTO(mem_freep) double *p = mem_alloc(arms * sizeof(*p));
 	AUTO(mem_freep) double *adjusted = mem_alloc(arms * sizeof(*adjusted));
-	AUTO(strbuf_deinit) struct strbuf sentence = { 0 };
 
 	for (unsigned int i = 0; i < arms; i++) {
 		struct arm_summary arm = { .name = c->request->arms[i].name, .p = 1 };
@@ -504,12 +466,11 @@ static void conclude(struct compare *c, struct compare_result *ret)
 
 		arm->p = adjusted[i];
 		set_difference(arm, &ret->arms.items[0].rate);
-		add_sentence(&sentence, arm, &ret->arms.items[0]);
 		ret->p = arm->p < ret->p ? arm->p : ret->p;
 	}
-	ret->sentence = strbuf_take(&sentence);
-	ret->stop_reason = TAKE(c->stop_reason);
-	ret->stopped_early = ret->stop_reason != NULL;
+	ret->stopped_early = c->stop_reason != NULL;
+	if (c->stop_reason)
+		SAY(&ret->stop_reason, c->stop_reason);
 }
 
 /* Long enough that the slots are full most of the time, and so short that there are rounds to
@@ -560,7 +521,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 		.next = 1,
 		.check_at = 2ull * request->arm_count,
 		.sequential_p = sequential,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 		.err = err,
 	};
 	struct series_start start = { 0 };
@@ -601,9 +562,8 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	ret->wanted = request->trials;
 	ret->earlier = start.earlier;
 	ret->program_changed = start.program_changed;
-	ret->seconds = series_now_s() - c.started_s;
+	ret->seconds = clock_s() - c.started_s;
 	ret->interrupted = c.runner.interrupted;
-	mem_free(c.stop_reason);
 	runner_deinit(&c.runner);
 	return r;
 }

@@ -30,8 +30,5 @@ struct compare_request {
 	void *progress_ctx;
 };
 
-/* Below this a difference is called one. */
-#define COMPARE_ALPHA 0.05
-
 int compare_run(struct case_store *cs, const struct compare_request *request,
 		struct compare_result *ret, struct err *err);

@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "base/now.h"
 #include "studies/series/minimize_inside.h"
 
 #include <errno.h>
@@ -82,11 +83,12 @@ static int blind_baseline(struct minimize *m, struct err *err)
 	const struct framework_ops *ops = m->framework->ops;
 
 	(void)err_set(err, -ENODATA, "the last %u runs of the full list said nothing about it: %s",
-		      BLIND_MAX, m->blind_cause ? m->blind_cause : "none reached its end");
-	return err_remedy(err,
-			  "try the command with all its %s by itself, or --keep all and look "
-			  "at the output in '%s/trials'",
-			  ops->nouns, case_dir(m->cs));
+		      BLIND_MAX,
+		      m->blind_why.code != 0 ? m->blind_why.message : "none reached its end");
+	return err_set_remedy(err,
+			      "try the command with all its %s by itself, or --keep all and look "
+			      "at the output in '%s/trials'",
+			      ops->nouns, case_dir(m->cs));
 }
 
 static int tell(struct minimize *m, const struct ended_run *run, struct err *err)
@@ -113,7 +115,7 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 		report.started = 0;
 	r = minimiser_report(m->minimiser, &report);
 	if (r < 0)
-		return err_errno(err, r, "cannot use a list of the case");
+		return err_set_errno(err, r, "cannot use a list of the case");
 	return 0;
 }
 
@@ -160,7 +162,7 @@ static int start_search(struct minimize *m, struct err *err)
 		},
 		&m->minimiser);
 	if (r < 0)
-		return err_errno(err, r, "cannot start the search");
+		return err_set_errno(err, r, "cannot start the search");
 	m->blind = 0;
 	VEC_FOREACH (&m->early, run) {
 		if (r == 0)
@@ -258,7 +260,7 @@ static int minimize_next(void *ctx, unsigned int slot, struct run *ret, struct e
 	else if (m->target.runs + flying(m) >= m->request->baseline)
 		r = 0;
 	if (r < 0)
-		return err_errno(err, r, "cannot plan the next run");
+		return err_set_errno(err, r, "cannot plan the next run");
 	if (r > 0)
 		take_off(m, &plan, ret);
 	return r;
@@ -289,21 +291,23 @@ static void minimize_prepare(void *ctx, const struct run *run, struct trial_job 
 		job->wanted.stop_after = (uint32_t)m->victim + 1;
 }
 
-/* Why this run says nothing about its list; NULL when it does. */
-static const char *useless(const struct minimize *m, const struct trial_end *end)
+/* Fails where this run says nothing about its list. */
+static int look_useful(const struct minimize *m, const struct trial_end *end, struct err *why)
 {
 	const struct framework_ops *ops = m->framework->ops;
 
 	if (end->exit_status == STATUS_SKIP)
-		return "the command ended with status 125, which means just that";
+		return err_set(why, -ENODATA,
+			       "the command ended with status 125, which means just that");
 	if (end->strayed)
-		return "other tests started than those that were asked for";
+		return err_set(why, -ENODATA, "other tests started than those that were asked for");
 	if (ops->no_information && ops->no_information(end))
-		return "the framework reported wrong usage or a broken set-up";
+		return err_set(why, -ENODATA,
+			       "the framework reported wrong usage or a broken set-up");
 	if ((ops->flags & FRAMEWORK_MARKS) && end->started == 0 &&
 	    (end->timed_out || end->signal == 0))
-		return "no test started";
-	return NULL;
+		return err_set(why, -ENODATA, "no test started");
+	return 0;
 }
 
 /* Did every test of the list come to its end? Where tests are not told, an end without any failure
@@ -325,10 +329,8 @@ static void minimize_record(void *ctx, const struct run *run, struct trial_recor
 {
 	struct minimize *m = ctx;
 	const struct flight *flight = flight_of(m, run->position);
-	const char *cause = useless(m, record->end);
+	bool told = look_useful(m, record->end, &m->blind_why) == 0;
 
-	if (cause)
-		m->blind_cause = cause;
 	strbuf_clear(&m->items);
 	strbuf_clear(&m->signatures);
 	listtext_write(flight->tests, flight->count, &m->items);
@@ -338,7 +340,7 @@ static void minimize_record(void *ctx, const struct run *run, struct trial_recor
 					 .purpose = flight->purpose,
 					 .started = record->end->started,
 					 .complete = complete(m, record, flight->count),
-					 .told = !cause };
+					 .told = told };
 	record->list_run = &m->list_run;
 }
 
@@ -368,21 +370,14 @@ static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 
 static void minimize_tick(void *ctx)
 {
-	static const char *const phases[] = {
-		[MINIMISER_BASELINE] = "the full list",
-		[MINIMISER_SEARCH] = "searching",
-		[MINIMISER_PROOF] = "proving",
-		[MINIMISER_OTHERS] = "trying stand-ins",
-		[MINIMISER_ORDER] = "trying other orders",
-	};
 	struct minimize *m = ctx;
 	struct minimize_view view = {
-		.phase = "the full list",
+		.phase = MINIMISER_BASELINE,
 		.trials = m->runner.tally.trials,
 		.ran = m->runner.ran,
 		.total = m->framework->items.count,
 		.left = m->framework->items.count,
-		.seconds = series_now_s() - m->started_s,
+		.seconds = clock_s() - m->started_s,
 		.news_trial = m->runner.news_trial,
 		.news_summary = m->runner.news_summary,
 	};
@@ -392,7 +387,7 @@ static void minimize_tick(void *ctx)
 		return;
 	if (m->minimiser) {
 		minimiser_state(m->minimiser, &state);
-		view.phase = phases[state.phase];
+		view.phase = state.phase;
 		view.left = state.left;
 		view.to_go = state.trials_to_go;
 	}
@@ -493,7 +488,7 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	struct minimize m = { .request = request,
 			      .framework = request->framework,
 			      .cs = cs,
-			      .started_s = series_now_s() };
+			      .started_s = clock_s() };
 	struct series_start start = { 0 };
 	int r;
 
@@ -518,6 +513,6 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	ret->interrupted = m.runner.interrupted;
 	if (r == 0)
 		r = minimize_summarise(&m, ret, err);
-	ret->seconds = series_now_s() - m.started_s;
+	ret->seconds = clock_s() - m.started_s;
 	return r;
 }

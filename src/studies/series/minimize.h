@@ -3,6 +3,7 @@
 #include "model/minimal.h"
 #include "run/framework/framework.h"
 #include "run/runner.h"
+#include "search/minimize/minimiser.h"
 #include "studies/series/target.h"
 
 /*
@@ -13,7 +14,7 @@
  * about its list, and the way back from a case to the same belief.
  */
 struct minimize_view {
-	const char *phase;	    /* what is being done, for people */
+	enum minimiser_purpose phase;
 	uint64_t trials, ran;	    /* in all; in this call */
 	uint64_t full_runs, failed; /* of the full list: before the search */
 	size_t left, total;	    /* items not ruled out, the victim not counted */

@@ -50,8 +50,8 @@ struct minimize {
 	struct minimiser *minimiser; /* NULL while the target is not known */
 	uint64_t seed;
 	bool never_failed;
-	unsigned int blind;	 /* runs in a row that said nothing */
-	const char *blind_cause; /* why the latest of them did not */
+	unsigned int blind;   /* runs in a row that said nothing */
+	struct err blind_why; /* why the latest of them did not */
 
 	VEC(struct flight) flights;
 	uint64_t next_position;

@@ -51,7 +51,7 @@ int minimize_keep_best(struct minimize *m, struct err *err)
 		return 0;
 	r = minimiser_result(m->minimiser, &result);
 	if (r < 0)
-		return err_errno(err, r, "cannot tell the best list");
+		return err_set_errno(err, r, "cannot tell the best list");
 	m->written = state.left;
 	return minimize_write_list(
 		m, &(struct framework_list){ .items = result.tests, .count = result.count }, err);
@@ -124,7 +124,7 @@ static int add_exact_command(struct minimize *m, const struct framework_list *li
 	path = realpath(dir, NULL);
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!path || fd < 0)
-		return err_errno(err, -errno, "cannot open '%s'", dir);
+		return err_set_errno(err, -errno, "cannot open '%s'", dir);
 	m->framework->ops->build(m->framework, list, path, &job);
 	VEC_FOREACH (&job.files, file)
 		if (r == 0)
@@ -253,7 +253,7 @@ static int add_search(struct minimize *m, struct minimize_result *ret, struct er
 	int r = minimiser_result(m->minimiser, &from);
 
 	if (r < 0)
-		return err_errno(err, r, "cannot tell the result");
+		return err_set_errno(err, r, "cannot tell the result");
 	minimiser_state(m->minimiser, &state);
 	m->never_failed = from.verdict == MINIMISER_NEVER_FAILED;
 	ret->verdict = verdicts[from.verdict];
@@ -309,8 +309,9 @@ static int never_failed(const struct minimize *m, const struct minimize_result *
 		      (unsigned long long)runs,
 		      100 * rate_upper_bound_clean(runs, m->request->confidence),
 		      100 * m->request->confidence);
-	return err_remedy(err, "raise the rate (more slots, load, another machine), or allow more "
-			       "clean runs with --baseline N");
+	return err_set_remedy(err,
+			      "raise the rate (more slots, load, another machine), or allow more "
+			      "clean runs with --baseline N");
 }
 
 int minimize_summarise(struct minimize *m, struct minimize_result *ret, struct err *err)

@@ -43,8 +43,8 @@ int target_set(struct target *t, struct case_store *cs, const char *id, struct e
 	t->exact = r == 0;
 	if (r == 0)
 		return 0;
-	(void)err_prefix(err, "--signature");
-	return err_remedy(err, "redhand repro -- PROGRAM lists them, with the same --case");
+	(void)err_set_prefix(err, "--signature");
+	return err_set_remedy(err, "redhand repro -- PROGRAM lists them, with the same --case");
 }
 
 /* What a shell makes of a crash in the command that it ran. */

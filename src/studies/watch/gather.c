@@ -154,20 +154,6 @@ static int by_place(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static const char *end_text(uint32_t end)
-{
-	static const char *const texts[] = { [LOG_WATCHED_STILL] = "still there",
-					     [LOG_WATCHED_FREED] = "freed",
-					     [LOG_WATCHED_DISPLACED] = "no longer watched",
-					     [LOG_WATCHED_AGAIN] = "handed out again",
-					     [LOG_WATCHED_MOVED] = "moved by realloc",
-					     [LOG_WATCHED_EXIT] = "still there at the end",
-					     [LOG_WATCHED_RETURNED] = "returned",
-					     [LOG_WATCHED_YIELDED] = "no longer watched" };
-
-	return end < sizeof(texts) / sizeof(texts[0]) ? texts[end] : "?";
-}
-
 static void tell_conflation(struct watch_gather *gather, struct event_log *log,
 			    const struct log_watched *lives, size_t count, int changed_at)
 {
@@ -189,7 +175,7 @@ static void tell_conflation(struct watch_gather *gather, struct event_log *log,
 						   .first_value = lives[i].first_value,
 						   .last_value = lives[i].last_value,
 						   .hits = lives[i].hits,
-						   .end = end_text(lives[i].end) }));
+						   .end = lives[i].end }));
 	}
 	VEC_PUSH(&gather->report->conflations, told);
 }

@@ -17,35 +17,15 @@ static bool works(const char *id, struct finding *ret)
 	return ret->status != FINDING_NO;
 }
 
-static int refuse(const char *what, const struct finding *finding, struct err *err)
+static int choose(enum watch_mode mode, const char *probe, struct err *err)
 {
-	(void)err_set(err, -ENOTSUP, "%s: %s", what, finding->found);
-	return finding->enable[0] != '\0' ? err_remedy(err, "%s", finding->enable) : -ENOTSUP;
-}
+	struct finding finding;
 
-static int choose_hw(struct err *err)
-{
-	struct finding perf;
-
-	return works("watch-perf", &perf) ? 0 : refuse("--mode hw does not work here", &perf, err);
-}
-
-static int choose_ptrace(struct err *err)
-{
-	struct finding ptrace;
-
-	return works("watch-ptrace", &ptrace)
-		       ? 0
-		       : refuse("--mode ptrace does not work here", &ptrace, err);
-}
-
-static int choose_pages(struct err *err)
-{
-	struct finding pages;
-
-	return works("watch-pages", &pages)
-		       ? 0
-		       : refuse("--mode pages does not work here", &pages, err);
+	if (works(probe, &finding))
+		return 0;
+	(void)err_set(err, -ENOTSUP, "--mode %s does not work here: %s", watch_mode_names[mode],
+		      finding.found);
+	return finding.enable[0] != '\0' ? err_set_remedy(err, "%s", finding.enable) : -ENOTSUP;
 }
 
 static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)
@@ -60,7 +40,7 @@ static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)
 	if (!works("watch-ptrace", &ptrace)) {
 		(void)err_set(err, -ENOTSUP, "nothing can be watched here: %s; %s", perf.found,
 			      ptrace.found);
-		return err_remedy(err, "%s", perf.enable);
+		return err_set_remedy(err, "%s", perf.enable);
 	}
 	*ret = WATCH_PTRACE;
 	*ret_reason = mem_strdup(perf.found);
@@ -70,19 +50,15 @@ static int choose_auto(enum watch_mode *ret, char **ret_reason, struct err *err)
 int watch_mode_choose(enum watch_mode wanted, enum watch_mode *ret, char **ret_reason,
 		      struct err *err)
 {
+	static const char *const probes[] = { [WATCH_HW] = "watch-perf",
+					      [WATCH_PAGES] = "watch-pages",
+					      [WATCH_PTRACE] = "watch-ptrace" };
 	int r;
 
-	switch (wanted) {
-	case WATCH_AUTO:
+	if (wanted == WATCH_AUTO)
 		return choose_auto(ret, ret_reason, err);
-	default:
-		r = wanted == WATCH_HW	    ? choose_hw(err)
-		    : wanted == WATCH_PAGES ? choose_pages(err)
-					    : choose_ptrace(err);
-		if (r < 0)
-			return r;
+	r = choose(wanted, probes[wanted], err);
+	if (r == 0)
 		*ret = wanted;
-		*ret_reason = mem_strdup("as asked for");
-		return 0;
-	}
+	return r;
 }

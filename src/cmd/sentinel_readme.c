@@ -1,4 +1,4 @@
-#include "studies/sentinel/readme.h"
+#include "cmd/sentinel_readme.h"
 
 #include "base/percent.h"
 #include "base/words.h"
@@ -6,7 +6,7 @@
 #include "search/stats/rate.h"
 #include "studies/sentinel/certificate.h"
 
-const char readme_run_sh[] =
+static const char run_sh[] =
 	"#!/bin/sh\n"
 	"# Is the known failure still there, or is it really fixed? README.md tells more.\n"
 	"#\n"
@@ -64,7 +64,7 @@ static void add_files(const struct sentinel *s, struct strbuf *ret)
 	strbuf_addc(ret, '\n');
 }
 
-void readme_write(const struct sentinel *s, struct strbuf *ret)
+static void add_readme(const struct sentinel *s, struct strbuf *ret)
 {
 	struct rate rate = rate_wilson(s->trials, s->failed, RATE_CONFIDENCE);
 	uint64_t needed = certificate_needed(&rate, 0.99, false);
@@ -106,3 +106,7 @@ void readme_write(const struct sentinel *s, struct strbuf *ret)
 		    "`" SENTINEL_FILE "` holds all of it as text, a keyword and its words on each "
 		    "line. No variable of the environment is recorded but those above.\n");
 }
+
+const struct sentinel_words sentinel_words = { .redhand = REDHAND_VERSION,
+					       .run_sh = run_sh,
+					       .readme = add_readme };

@@ -432,10 +432,13 @@ static bool pointer_on_stack(const struct weighing *w)
 	return holder(w) && holder(w)->on_stack_too;
 }
 
-static bool holder_is_rightful(const struct facts *facts)
+/* Who stored the pointer to that block, and whether it was counted, is known. */
+static bool keeper_known(const struct facts *facts, const struct block_life *block)
 {
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_HOLDER && e->failing && e->holder->counted)
+		if (e->kind == EVIDENCE_HOLDER && e->failing && e->holder->target &&
+		    (e->holder->counted || e->holder->written_by.count > 0) &&
+		    key_same_context(e->holder->target->key, block->key))
 			return true;
 	return false;
 }
@@ -459,7 +462,7 @@ static bool takes_reference(const struct weighing *w)
 		use = first_use(w->facts, store(w)->victim);
 	else if (main->kind == EVIDENCE_FREED_USE)
 		use = first_use(w->facts, main->freed_use->block);
-	return use && !use->freed_use->fenced && holder_is_rightful(w->facts);
+	return use && !use->freed_use->fenced && keeper_known(w->facts, use->freed_use->block);
 }
 
 static bool by_exclusion(const struct weighing *w)

@@ -44,7 +44,7 @@ const struct sentence_row words_doubts[] = {
 	{ "writer-not-caught", "the damage was found afterwards: its writer was not caught" },
 	{ "inexact-holder", "what pointed to the block leads into its middle, and nobody saw it being stored: it may be a damaged pointer" },
 	{ "holder-counted", "a reference was taken for that pointer when it was stored: somebody gave one back that he did not have" },
-	{ "takes-reference", "it had the pointer from where it was counted: the fault is with whoever gave back a reference that he did not have" },
+	{ "takes-reference", "it took a reference, as whoever uses an object does: what is wrong is that the object had ended" },
 	{ "by-exclusion", "no account shows that it gave back too much: it is named because nobody else but the interpreter counted" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },
 	{ "freer-unknown", "nobody was seen freeing the block" },

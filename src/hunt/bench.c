@@ -436,7 +436,8 @@ void bench_first_place(const struct bench *bench, struct strbuf *sb)
 void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)
 {
 	*trials = bench->request->start.rate.trials + bench->ret->evidence.trials;
-	*failed = bench->request->start.rate.failed + bench->ret->evidence.failed;
+	*failed = bench->request->start.rate.failed + bench->ret->evidence.failed -
+		  bench->ret->others;
 }
 
 static uint64_t look_max(const struct chase_request *request)

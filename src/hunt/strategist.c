@@ -17,14 +17,10 @@
 
 static double rate_known(const struct inquiry *inq)
 {
-	const struct rate *rate =
-		inq->bench ? &inq->bench->request->start.rate : &inq->known.target_rate;
-	uint64_t trials = rate->trials, failed = rate->failed;
+	uint64_t trials = inq->known.target_rate.trials, failed = inq->known.target_rate.failed;
 
-	if (inq->bench) {
-		trials += inq->bench->ret->evidence.trials;
-		failed += inq->bench->ret->evidence.failed;
-	}
+	if (inq->bench)
+		bench_rate(inq->bench, &trials, &failed);
 	return failed > 0 ? (double)failed / (double)trials : RATE_UNKNOWN;
 }
 

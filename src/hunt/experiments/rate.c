@@ -332,7 +332,12 @@ static bool few_tell(const struct inquiry *inq)
 	return crashes_tell(inq) || (fails_always(inq) && always_crashes(inq) && shown(inq));
 }
 
-/* First a few. */
+static bool is_long(const struct inquiry *inq)
+{
+	return inq->known.summary.use.wall_mean_s >= LONG_S;
+}
+
+/* First a few. Of long ones there were more with ids on: no others are waited for. */
 static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t first = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -345,7 +350,8 @@ static int measure_in_steps(struct inquiry *inq, uint64_t earlier)
 		return r;
 	/* Guards are worth more than clean runs, where they can be had. */
 	if (!shown(inq) && inq->how.close.observer != OBSERVE_NONE && !inq->known.guarded) {
-		r = measure(inq, most_trials(inq, TRIALS_SILENT), FAILURES, 0);
+		if (!is_long(inq))
+			r = measure(inq, most_trials(inq, TRIALS_SILENT), FAILURES, 0);
 		if (r < 0 || !may_go_on(inq) || !shown(inq))
 			return r;
 	}
@@ -437,11 +443,6 @@ int rate_take(struct inquiry *inq, struct series_id series)
 }
 
 /* ---- first with allocation ids ---- */
-
-static bool is_long(const struct inquiry *inq)
-{
-	return inq->known.summary.use.wall_mean_s >= LONG_S;
-}
 
 /* ---- slots, where trials mostly wait ---- */
 

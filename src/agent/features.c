@@ -230,9 +230,6 @@ uint32_t features_plan(const void *bytes)
 	return refused;
 }
 
-/* ---- what lower parts ask of higher ones ------------------------------------------------------
- */
-
 const struct signals_recorder signals_recorder = {
 	.record = crash_record_sigsafe,
 	.in_handler = crash_in_handler_sigsafe,

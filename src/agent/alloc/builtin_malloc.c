@@ -13,9 +13,6 @@ struct real builtin_behind;
 
 #define ORIGINAL(number, ret, ...) ((ret(*)(__VA_ARGS__))originals[number])
 
-/* ---- what hooks call as the real functions ----------------------------------------------------
- */
-
 #define REAL(name, number, ret, parameters, types, arguments)        \
 	static ret real_##name parameters                            \
 	{                                                            \
@@ -48,9 +45,6 @@ static void real_free(void *ptr)
 	ORIGINAL(PLAN_OWN_FREE, void, void *)(ptr);
 	builtin_inside = outer;
 }
-
-/* ---- where patched entries lead to: jumps, so that the hook's caller is the function's --------
- */
 
 #define GATE(name, number, ret, parameters, types, arguments)              \
 	static ret gate_##name parameters                                  \

@@ -7,8 +7,6 @@
 #include "agent/core/real.h"
 #include "agent/pages/pages.h"
 
-/* ---- blocks on watched pages ----------------------------------------------------------------- */
-
 /* NULL: it is to lie where it always does. */
 static inline __attribute__((always_inline)) void *place(size_t align, size_t size, bool zeroed,
 							 enum log_api api, struct caller caller)
@@ -92,8 +90,6 @@ const struct policy policy_placed = {
 	.delete_by = placed_delete,
 	.usable = placed_usable,
 };
-
-/* ---- threads that are held back -------------------------------------------------------------- */
 
 static inline const struct policy *beneath_held(void)
 {

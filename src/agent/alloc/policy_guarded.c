@@ -185,8 +185,6 @@ const struct policy policy_fenced = {
 	.usable = guarded_usable,
 };
 
-/* ---- a sample -------------------------------------------------------------------------------- */
-
 /* The second half of those below, reached by a jump: what it finds for itself is not kept across
  * the call of libc. */
 static __attribute__((noinline)) void *begun_sampled(void *ptr, size_t size, uint64_t context)
@@ -261,9 +259,6 @@ const struct policy policy_sampled = {
 	.delete_by = sampled_delete,
 	.usable = guarded_usable,
 };
-
-/* ---- when the agent has retired, or in a child that libc does not know of ----------------------
- */
 
 static void *rest_realloc(void *ptr, size_t size)
 {

@@ -6,8 +6,6 @@
 #include "agent/arch/step.h"
 #include "agent/arch/x86_64.h"
 
-/* ---- decoding ------------------------------------------------------------------------------- */
-
 /* Register numbers as instructions have them. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
 
@@ -477,8 +475,6 @@ bool arch_store_decode(const uint8_t *code, uint32_t have, const ucontext_t *con
 		ret->low = address;
 	return true;
 }
-
-/* ---- running --------------------------------------------------------------------------------- */
 
 /* Known to x86_64_store.S. */
 struct byte_run {

@@ -59,9 +59,6 @@ bool call_leave_gate(ucontext_t *context)
 	return true;
 }
 
-/* ---- who is told of it -------------------------------------------------------------------------
- */
-
 /* Objects that a call may write to while it is being made: meanwhile they change without a hit. */
 struct busy {
 	struct {
@@ -209,9 +206,6 @@ void call_redirect(struct call *call, call_outputs_fn outputs_of)
 	outputs_tell(&outputs, call);
 	call_busy_end(&busy);
 }
-
-/* ---- calls with plain pointers -----------------------------------------------------------------
- */
 
 void call_plain_outputs(const struct call *call, long result, struct outputs *ret)
 {

@@ -76,8 +76,6 @@ void outputs_tell(const struct outputs *outputs, struct call *call);
 void call_plain(struct call *call);
 void call_plain_outputs(const struct call *call, long result, struct outputs *ret);
 
-/* ---- call_cancel.c: threads that are cancelled while they wait ---- */
-
 struct busy;
 
 /* A call that is being made here. On the stack of its handler. */
@@ -101,15 +99,11 @@ void call_cancel_take_sigsafe(void);
 /* rt_sigaction about it. */
 void call_cancel_action(struct call *call);
 
-/* ---- call_lists.c: lists of buffers ---- */
-
 /* readv and its kin: what is read goes to a list of buffers, which is argument `at`; the next one
  * is its length. */
 void call_list(struct call *call, unsigned at);
 void call_recvmsg(struct call *call);
 void call_recvmmsg(struct call *call);
-
-/* ---- call_signals.c: what would shut our handlers out ---- */
 
 void call_sigprocmask(struct call *call);
 void call_sigaction(struct call *call);

@@ -18,9 +18,6 @@
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define PAGE 4096u
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
-
 /* A child that does not share its memory must not share the watched pages: it gets a copy of them.
  * Such a call is made here, on whatever stack the child is to have: its registers come back with
  * the return from this handler, in both. */
@@ -79,9 +76,6 @@ static void call_clone3(struct call *call)
 	call->made[0] = (long)arguments;
 	call_fork(call, 6, stack);
 }
-
-/* ---- memory ------------------------------------------------------------------------------------
- */
 
 /* The target protects memory that it was given: so it is, but it never becomes really writable. */
 static void call_mprotect(struct call *call)
@@ -160,9 +154,6 @@ static void call_sigreturn(struct call *call)
 		told_mask_open((sigset_t *)at);
 	call_pass(call);
 }
-
-/* ---- the signal --------------------------------------------------------------------------------
- */
 
 static void call_take(struct call *call)
 {

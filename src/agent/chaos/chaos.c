@@ -46,8 +46,6 @@ void chaos_after_fork(void)
 	state.held_ns = 0;
 }
 
-/* ---- drawing ---- */
-
 /* splitmix64; each thread has its own sequence, so that they need not share one. */
 static uint64_t draw(struct thread *self)
 {
@@ -82,8 +80,6 @@ static void thread_begin(struct thread *self)
 		self->chaos_stream = 1;
 	self->chaos_ease = (uint32_t)(draw(self) % 3);
 }
-
-/* ---- holding back ---- */
 
 static void wait_ns(uint64_t begun, uint64_t ns)
 {
@@ -160,8 +156,6 @@ void chaos_watch_armed_sigsafe(void)
 		thread_begin(self);
 	hold(draw_wide(self, HOLD_LEAST_NS, HOLD_LEAST_NS * (plan.arm_us + 1ull)));
 }
-
-/* ---- at start ---- */
 
 void chaos_init(void)
 {

@@ -579,8 +579,6 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 	return 0;
 }
 
-/* ---- past libc, by its syscall() ------------------------------------------------------------- */
-
 /* What a pointer of the target's leads to; false when it is a bad one. */
 static bool word_take(uint64_t from, void *to, size_t bytes)
 {

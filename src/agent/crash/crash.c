@@ -78,8 +78,6 @@ static struct {
 	bool last_found;
 } scratch;
 
-/* ---- maps, files, threads ------------------------------------------------------------------ */
-
 static void maps_write(struct log_writer *writer)
 {
 	size_t have = 0;
@@ -211,8 +209,6 @@ static void threads_write(struct log_writer *writer)
 	log_blob_sigsafe(writer, LOG_BLOB_THREADS, 0, 0, scratch.threads,
 			 count * sizeof(scratch.threads[0]));
 }
-
-/* ---- blocks behind values ------------------------------------------------------------------ */
 
 static bool seen_before(uint64_t id)
 {
@@ -348,8 +344,6 @@ static void blocks_write(struct log_writer *writer, const struct log_crash *cras
 	/* A function that calls nobody keeps its variables below the stack pointer. */
 	words_write(writer, LOG_VIA_STACK, crash->gregs[LOG_GREG_RSP] - RED_ZONE, STACK_WORDS * 8);
 }
-
-/* ---- the record ---------------------------------------------------------------------------- */
 
 /* The kernel's word: the one that the thread keeps of itself lies right behind its variables, and
  * whoever runs over those damages it. */

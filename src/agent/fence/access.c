@@ -89,8 +89,6 @@ static uint64_t greg(const ucontext_t *context, int n)
 	return (uint64_t)context->uc_mcontext.gregs[n];
 }
 
-/* ---- whose page ------------------------------------------------------------------------------ */
-
 static bool used(const struct fence_slot *slot)
 {
 	return slot && slot->state != FENCE_FREE;
@@ -127,8 +125,6 @@ bool access_closed_sigsafe(const struct fence_slot *slot, uint64_t address)
 {
 	return address >= fence_high(slot) || slot->state == FENCE_FREED;
 }
-
-/* ---- telling --------------------------------------------------------------------------------- */
 
 /* NULL: no room. */
 static struct access_site *site_find(uint64_t rip, uint64_t about)
@@ -260,8 +256,6 @@ void access_counts_sigsafe(struct log_fence_end *ret)
 	}
 }
 
-/* ---- pages ----------------------------------------------------------------------------------- */
-
 bool page_borrow_sigsafe(struct fence_slot *slot, uint64_t page)
 {
 	struct shutter_range range = { page, FENCE_PAGE };
@@ -336,8 +330,6 @@ void page_leave_sigsafe(struct fence_slot *slot, uint64_t page, bool written)
 	slot->faults += SLOT_FAULTS;
 	page_return_sigsafe(page, written);
 }
-
-/* ---- one instruction ------------------------------------------------------------------------- */
 
 static struct access_step *step_of(void)
 {

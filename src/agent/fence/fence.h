@@ -84,8 +84,6 @@ void fence_leave_sigsafe(void *ptr);
 /* The next block of this thread is for operator new, whose callers count on an alignment of 16. */
 void fence_expect_new(void);
 
-/* ---- for handlers; _sigsafe ------------------------------------------------------------------ */
-
 /* An access to a closed page: tells it and lets it through. Or the trap behind it. False: it is
  * none.
  */

@@ -60,8 +60,6 @@ void fence_narrow(void)
 		__atomic_fetch_add(&fence.level, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- start ----------------------------------------------------------------------------------- */
-
 static uint64_t bytes_wish(void)
 {
 	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
@@ -145,8 +143,6 @@ void fence_after_fork(void)
 	settings_record(0);
 }
 
-/* ---- whose turn ------------------------------------------------------------------------------ */
-
 bool fence_has_turn(uint32_t context)
 {
 	uint32_t level = __atomic_load_n(&fence.level, __ATOMIC_RELAXED);
@@ -191,8 +187,6 @@ static void timed_end(uint64_t began, const struct fence_slot *slot)
 	state.started_ns = now;
 	fence_narrow();
 }
-
-/* ---- beside a block -------------------------------------------------------------------------- */
 
 /* What lies beside it and holds a guard's words. */
 struct slack {
@@ -287,8 +281,6 @@ static void slack_look(const struct fence_slot *slot, enum log_check check, uint
 				break;
 			}
 }
-
-/* ---- blocks ---------------------------------------------------------------------------------- */
 
 void fence_expect_new(void)
 {
@@ -465,8 +457,6 @@ void fence_leave_sigsafe(void *ptr)
 {
 	(void)ptr; /* open, and nobody's: who still uses it is not seen */
 }
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 static void end_write(enum log_check check)
 {

@@ -53,15 +53,11 @@ static inline uint64_t fence_key(const struct fence_slot *slot)
 	return slot->start & ~1ull;
 }
 
-/* ---- fence.c ---- */
-
 /* Half as many contexts as before have fences. _sigsafe */
 void fence_narrow(void);
 
 /* What the bytes beside its block are made of (canary_guard_at()). */
 uint64_t fence_guard(const struct fence_slot *slot);
-
-/* ---- slots.c ---- */
 
 /* When fence.base and bytes are known. */
 bool slots_init(void);
@@ -84,8 +80,6 @@ struct fence_slot *slot_behind_sigsafe(const struct fence_slot *slot);
 uint32_t slots_count_sigsafe(void);
 struct fence_slot *slot_number_sigsafe(uint32_t number);
 
-/* ---- shutter.c: what is closed is zero when it is opened again. All _sigsafe ---- */
-
 struct shutter_range {
 	uint64_t at, bytes;
 };
@@ -103,8 +97,6 @@ void shutter_leave(void);
 /* Mappings that one block takes. */
 uint32_t shutter_mappings(void);
 
-/* ---- keep.c ---- */
-
 bool keep_init(void);
 /* A freed block's bytes, while they can still be read. Inside the guard; slots.c's lock is not
  * held. */
@@ -115,8 +107,6 @@ void keep_forget(struct fence_slot *slot);
 void keep_restore_sigsafe(const struct fence_slot *slot, uint64_t page);
 /* A page that was written to is about to be closed. False: no room; it must stay open. _sigsafe */
 bool keep_page_sigsafe(uint64_t page);
-
-/* ---- access.c ---- */
 
 bool access_init(void);
 void access_after_fork(void);

@@ -29,8 +29,6 @@ bool keep_init(void)
 	return state.ring && state.pages;
 }
 
-/* ---- freed blocks ---------------------------------------------------------------------------- */
-
 /* slot->kept: the position behind its bytes, so that 0 is none. */
 void keep_block(struct fence_slot *slot)
 {
@@ -60,8 +58,6 @@ static const char *block_bytes(const struct fence_slot *slot)
 	at = slot->kept - slot->size;
 	return head - at <= RING_BYTES ? state.ring + at % RING_BYTES : NULL;
 }
-
-/* ---- pages ----------------------------------------------------------------------------------- */
 
 static uint32_t place_of(uint64_t page)
 {

@@ -132,8 +132,6 @@ uint64_t slots_peak(void)
 	return state.peak;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
-
 struct fence_slot *slot_at_sigsafe(uint64_t address)
 {
 	uint32_t number;
@@ -159,8 +157,6 @@ struct fence_slot *slot_number_sigsafe(uint32_t number)
 {
 	return &state.slots[number];
 }
-
-/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* As many pages as slots of its kind have: few kinds, so that freed ones are used again. */
 static uint32_t kind_of(uint32_t pages)

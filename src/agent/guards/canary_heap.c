@@ -286,9 +286,6 @@ void canary_free(void *ptr, enum log_free_by by, struct caller caller)
 	quarantine_give_back(&leaves);
 }
 
-/* ---- realloc ----------------------------------------------------------------------------------
- */
-
 /* The old block stays as it is until the new one is there. */
 static void *resize_by_copy(void *ptr, uint64_t old, size_t size, struct caller caller)
 {
@@ -457,9 +454,6 @@ size_t canary_usable(void *ptr)
 		return block_size(block);
 	return real.malloc_usable_size ? real.malloc_usable_size(ptr) : 0;
 }
-
-/* ---- without a record -------------------------------------------------------------------------
- */
 
 void canary_free_blindly(void *ptr)
 {

@@ -79,9 +79,6 @@ static void release(void)
 	__atomic_store_n(&state.busy, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
-
 static bool time_is_up(void)
 {
 	state.late |= clock_ns_sigsafe(CLOCK_MONOTONIC) >= state.until_ns;
@@ -201,9 +198,6 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 	damage_stamps.freed_good = state.now;
 	return true;
 }
-
-/* ---- when -------------------------------------------------------------------------------------
- */
 
 static bool look_before_line(struct guard *guard, uint64_t checkpoint)
 {

@@ -25,8 +25,6 @@ uint64_t hooked_vectors HIDDEN;
 
 static bool shadow_stack;
 
-/* ---- the plan ------------------------------------------------------------------------------- */
-
 static struct hooked_site *site_find(uint64_t key)
 {
 	uint32_t i;
@@ -95,8 +93,6 @@ bool hooked_plan_action(const struct plan_action *action)
 	site->action_count++;
 	return true;
 }
-
-/* ---- patching -------------------------------------------------------------------------------- */
 
 static void site_record(const struct hooked_site *site)
 {
@@ -187,8 +183,6 @@ static void site_place(struct hooked_site *site)
 	site->state = LOG_HOOK_PLACED;
 	site_record(site);
 }
-
-/* ---- modules --------------------------------------------------------------------------------- */
 
 static const char *last_name(const char *path)
 {
@@ -395,8 +389,6 @@ uint64_t hooked_original_sigsafe(uint64_t rip)
 			return hooked.sites[i].address + 1;
 	return rip;
 }
-
-/* ---- beginning ------------------------------------------------------------------------------- */
 
 /* SSE, AVX and the three of AVX-512: what the agent or libc's memcpy may change. */
 #define VECTOR_STATES 0xe6u

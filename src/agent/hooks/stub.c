@@ -24,8 +24,6 @@ bool stub_tails_full(void)
 	return tails_used == HOOKED_TAILS;
 }
 
-/* ---- memory for stubs ------------------------------------------------------------------------ */
-
 static unsigned char *map_at(uint64_t address, size_t bytes)
 {
 	long r = raw_syscall6(SYS_mmap, (long)address, (long)bytes, PROT_READ | PROT_WRITE,
@@ -57,8 +55,6 @@ static void area_put(struct stub_area *area, const void *bytes, size_t len)
 	memcpy(area->base + area->used, bytes, len);
 	area->used += len;
 }
-
-/* ---- writing a stub -------------------------------------------------------------------------- */
 
 static bool put_fixups(struct stub_area *area, const struct hooked_site *site, size_t moved_at,
 		       uint32_t from, uint32_t to)

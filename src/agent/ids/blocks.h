@@ -365,8 +365,6 @@ static inline __attribute__((always_inline)) bool block_end(enum block_space spa
 	return block_end_of(space, shift, ptr, BLOCK_ANY_API, caller);
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
-
 /* As block_begin and block_end, inside a guard. False: the block could not be noted. */
 bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t start, uint64_t size,
 			 enum log_api api, struct caller caller);

@@ -73,8 +73,6 @@ bool pages_denied_sigsafe(uint64_t address);
 /* When the plan asks for it. 0, or the errno of what failed. */
 int pages_init(void);
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
 /* A block for this place, if one of its watches is about it; NULL: it is to come from where it
  * always does. align 0: as malloc has it. */
 void *pages_allocate(uint64_t align, uint64_t size, bool zeroed, enum log_api api,
@@ -90,8 +88,6 @@ void *pages_allocate_python(uint64_t size, bool zeroed, struct caller caller);
  * NULL: it is to stay. */
 void *pages_take_in(void *ptr, uint64_t size, struct caller caller);
 
-/* ---- objects --------------------------------------------------------------------------------- */
-
 /* Watches an object; it is filled in but for its values. False: not in these pages, or no room. */
 bool pages_arm(const struct watch_armed *armed, uint32_t context);
 
@@ -106,9 +102,6 @@ bool pages_resized(uint64_t start, uint64_t size);
  * objects end. _sigsafe */
 void pages_crashing_sigsafe(void);
 void pages_exiting_sigsafe(void);
-
-/* ---- for the handlers; all _sigsafe ------------------------------------------------------------
- */
 
 /* The slots that [low, high) touches, as a set of locks. */
 struct pages_locks {

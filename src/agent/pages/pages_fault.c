@@ -120,8 +120,6 @@ static void tell(const struct touched *list, uint32_t count, const ucontext_t *b
 		hit_store_sigsafe(&list[i].armed, list[i].old, list[i].new, -1, before);
 }
 
-/* ---- one store ------------------------------------------------------------------------------- */
-
 static struct arch_scratch *spare; /* of threads without a lane */
 static uint32_t spare_lock;
 
@@ -212,8 +210,6 @@ static __attribute__((noinline)) bool store_run(const struct arch_store *store, 
 	trap_owed(context);
 	return true;
 }
-
-/* ---- movs and stos --------------------------------------------------------------------------- */
 
 /* Whole elements that can be done at once: inside of these pages. */
 static uint64_t elements_at_once(const struct arch_store *store, const ucontext_t *context)
@@ -366,9 +362,6 @@ static __attribute__((noinline)) void string_run(const struct arch_store *store,
 		trap_owed(context);
 }
 
-/* ---- with the pages open -----------------------------------------------------------------------
- */
-
 static uint32_t opened; /* by so many threads; atomic */
 
 static void pages_rights(int rights)
@@ -453,9 +446,6 @@ static bool step_signal(const siginfo_t *info, ucontext_t *context)
 		context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)FLAG_TRAP;
 	return !own;
 }
-
-/* ---- the fault ---------------------------------------------------------------------------------
- */
 
 static uint32_t code_read(uint64_t rip, uint8_t code[ARCH_INSTRUCTION_MAX])
 {

@@ -14,8 +14,6 @@
 #include "agent/pages/pages.h"
 #include "agent/watch/watched.h"
 
-/* ---- slots ----------------------------------------------------------------------------------- */
-
 /* Whoever has a lock is inside a few instructions, or not on a CPU. After a long time something is
  * wrong with it, and a value that may be told wrongly is better than a target that hangs. */
 #define PAGES_LOCK_SPINS 2000000u
@@ -46,15 +44,11 @@ void pages_lock_all_sigsafe(void);
 /* In a forked child: whoever had a lock is not there. _sigsafe */
 void pages_slots_unlock_all_sigsafe(void);
 
-/* ---- objects --------------------------------------------------------------------------------- */
-
 bool pages_objects_init(void);
 /* As that of slots. _sigsafe */
 void pages_objects_unlock_sigsafe(void);
 /* All of them end: the pages are about to be opened. _sigsafe */
 void pages_objects_yield_sigsafe(void);
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 /* Opens the pages, as they are opened then; in a forked child, too. _sigsafe */
 void pages_open_views_sigsafe(void);

@@ -130,9 +130,6 @@ bool pages_resized(uint64_t start, uint64_t size)
 	return slot->armed != 0;
 }
 
-/* ---- all of them -------------------------------------------------------------------------------
- */
-
 /* Under the lock of its slot. */
 static void objects_visit(void (*visit)(struct pages_armed *object))
 {

@@ -67,8 +67,6 @@ uint64_t pages_slots_used_sigsafe(void)
 	return state.next - pages.base;
 }
 
-/* ---- locks ----------------------------------------------------------------------------------- */
-
 /* In a hook: a signal handler of the target may write to watched memory, and would wait for us. */
 uint64_t pages_signals_block(void)
 {
@@ -127,8 +125,6 @@ void pages_slots_unlock_all_sigsafe(void)
 	memset(state.locks, 0, sizeof(state.locks));
 	state.lock = 0;
 }
-
-/* ---- slots ----------------------------------------------------------------------------------- */
 
 static struct span *span_at(uint64_t address)
 {
@@ -315,8 +311,6 @@ static const char *pages_slots_invariant_sigsafe(const struct pages_slot *slot)
 }
 #endif
 
-/* ---- for blocks ------------------------------------------------------------------------------ */
-
 struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
 {
 	struct pages_slot *slot = NULL;
@@ -346,8 +340,6 @@ void pages_slot_give(struct pages_slot *slot)
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
 }
-
-/* ---- fences ---------------------------------------------------------------------------------- */
 
 static uint64_t span_bytes(const struct span *span)
 {
@@ -384,9 +376,6 @@ void pages_slot_shut(struct pages_slot *slot)
 	(void)raw_syscall3(SYS_madvise, span->start, span_bytes(span), MADV_DONTNEED);
 	pages_slot_give(slot);
 }
-
-/* ---- how large --------------------------------------------------------------------------------
- */
 
 uint64_t pages_slot_bytes(const struct pages_slot *slot)
 {

@@ -37,9 +37,6 @@
 #define LATER_MAX 8u
 #define ENVIRONMENT_MAX 16384u /* entries; a larger one is passed on as it is */
 
-/* ---- what kind of program comes next ----------------------------------------------------------
- */
-
 enum program_kind {
 	PROGRAM_ORDINARY, /* or a script, or unknown */
 	PROGRAM_STATIC = LOG_UNOBSERVED_STATIC,
@@ -255,9 +252,6 @@ static void unobserved_note(enum program_kind kind, const char *path)
 		unobserved_later(kind, path);
 }
 
-/* ---- the environment of the next image ---------------------------------------------------------
- */
-
 struct environment {
 	size_t count;
 	const char *preload; /* its LD_PRELOAD entry, or NULL */
@@ -358,8 +352,6 @@ static char *const no_environment[] = { NULL };
 		environment_fill(room_, text_, bytes_, next, &look_, program_refuses(kind)); \
 		next = room_;                                                                \
 	}
-
-/* ---- exec ---------------------------------------------------------------------------------- */
 
 static void exec_begin(const char *path)
 {
@@ -512,9 +504,6 @@ EXPORT int posix_spawnp(pid_t *ret, const char *file, const posix_spawn_file_act
 	unobserved_note(kind, path);
 	return real.posix_spawnp(ret, file, actions, attributes, argv, next);
 }
-
-/* ---- the end, and libraries that go ------------------------------------------------------------
- */
 
 EXPORT __attribute__((noreturn)) void _exit(int status)
 {

@@ -25,8 +25,6 @@ static struct {
 	struct maps_buffer maps;
 } kept;
 
-/* ---- a symbol of a mapped file ------------------------------------------------------------- */
-
 struct symbols_at {
 	uint64_t bias, names, symbols, hash;
 };
@@ -137,8 +135,6 @@ static void found_later(void)
 	}
 	maps_end_sigsafe(&walk);
 }
-
-/* ---- what is kept --------------------------------------------------------------------------- */
 
 static bool piece_read(void *arg, uint64_t address, void *buf, size_t len)
 {

@@ -43,9 +43,6 @@ static uint64_t greg(const ucontext_t *context, int n)
 	return (uint64_t)context->uc_mcontext.gregs[n];
 }
 
-/* ---- who --------------------------------------------------------------------------------------
- */
-
 static void value_count(struct log_writer_row *row, uint64_t value)
 {
 	unsigned i;
@@ -104,8 +101,6 @@ static void writer_count(struct log_writer_row *row, uint64_t number, struct cat
 	row->last_hit = number;
 	value_count(row, catch->new[0]);
 }
-
-/* ---- the record ------------------------------------------------------------------------------ */
 
 static void owners_fill(struct log_hit *hit, const struct catch *catch)
 {
@@ -292,8 +287,6 @@ static void stop_here(const struct plan_watch *plan)
 	watch_registers_yield_sigsafe(); /* or the debugger could not attach */
 	(void)raw_syscall2(SYS_kill, agent.pid, SIGSTOP);
 }
-
-/* ---- the trap -------------------------------------------------------------------------------- */
 
 static uint64_t age_of(const struct watch_armed *armed)
 {

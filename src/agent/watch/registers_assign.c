@@ -34,8 +34,6 @@ static const char *registers_invariant_sigsafe(void)
 }
 #endif
 
-/* ---- the lock ------------------------------------------------------------------------------ */
-
 bool registers_lock(void)
 {
 	if (!spin_take_sigsafe(&lock, LOCK_SPINS))
@@ -49,9 +47,6 @@ void registers_unlock(void)
 	INVARIANT(registers_invariant_sigsafe());
 	spin_give_sigsafe(&lock);
 }
-
-/* ---- registers --------------------------------------------------------------------------------
- */
 
 unsigned registers_cut(uint64_t address, uint32_t bytes, struct aim pieces[WATCH_REGISTERS])
 {

@@ -35,9 +35,6 @@ static struct {
 	_Alignas(8) char entries[4096];
 } scratch;
 
-/* ---- system calls ------------------------------------------------------------------------------
- */
-
 static void note_write(const struct watch_armed *armed, uint64_t number,
 		       const struct log_between_call *call)
 {
@@ -101,9 +98,6 @@ static void calls_fill(uint64_t hits, struct log_watch_changed *changed)
 		changed->call_count++;
 	}
 }
-
-/* ---- mappings ----------------------------------------------------------------------------------
- */
 
 /* The file, and the part of it, that the watched bytes are. */
 struct change_part {

@@ -24,8 +24,6 @@ static struct {
 	uint32_t unplaced; /* bit per watch: a global whose module is not there yet; atomic */
 } state;
 
-/* ---- the plan ------------------------------------------------------------------------------ */
-
 bool watch_plan(const struct plan_watch *item)
 {
 	uint64_t ranges = (item->item.bytes - sizeof(*item)) / sizeof(struct plan_range);
@@ -48,8 +46,6 @@ static bool takes_blocks(const struct plan_watch *plan)
 {
 	return plan->kind == PLAN_WATCH_CONTEXT || plan->kind == PLAN_WATCH_KEY;
 }
-
-/* ---- arming -------------------------------------------------------------------------------- */
 
 static uint64_t random_next(void)
 {
@@ -207,8 +203,6 @@ static void arm_locked(const struct watched_object *object)
 	if (armed)
 		FEATURES_TELL(block.watch_armed);
 }
-
-/* ---- objects ------------------------------------------------------------------------------- */
 
 static bool block_wanted(const struct plan_watch *plan, uint64_t size, uint32_t ordinal,
 			 const struct log_context *context)
@@ -494,8 +488,6 @@ void watch_thread_gone(struct thread *self)
 	}
 }
 
-/* ---- contexts ------------------------------------------------------------------------------ */
-
 static bool goes_through(const struct plan_watch *plan, const uint64_t *frames, uint32_t count)
 {
 	const struct plan_range *ranges = plan_ranges(plan);
@@ -540,9 +532,6 @@ void watch_context_made(uint32_t row, uint64_t stack_hash, const uint64_t *frame
 	}
 	context_marks[row] = mask;
 }
-
-/* ---- start and fork ---------------------------------------------------------------------------
- */
 
 static void fixed_arm(uint32_t watch)
 {

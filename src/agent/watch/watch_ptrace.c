@@ -60,9 +60,6 @@ bool watch_ptrace_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *c
 	return true;
 }
 
-/* ---- finding it -------------------------------------------------------------------------------
- */
-
 /* Who traces us: a pid, 0: nobody, -1: cannot be told. */
 static long tracer_now(void)
 {
@@ -155,9 +152,6 @@ int watch_ptrace_open(uint64_t *yielded)
 	state.open = !r;
 	return r;
 }
-
-/* ---- using it ---------------------------------------------------------------------------------
- */
 
 static bool has_yielded_sigsafe(void)
 {

@@ -23,8 +23,6 @@ bool watched_read(const struct watch_armed *armed, uint64_t words[WATCH_WORDS])
 	return watch_read_sigsafe(words, armed->address, armed->bytes);
 }
 
-/* ---- rows in the log ------------------------------------------------------------------------- */
-
 void watched_row_seal(struct log_watched *row)
 {
 	struct log_watched sealed = *row;
@@ -55,9 +53,6 @@ void watched_row_begin(struct watch_armed *armed, uint64_t number, uint32_t cont
 	armed->row = row;
 	watch_state.area->watched_count = number;
 }
-
-/* ---- changes that nobody was caught at ----------------------------------------------------------
- */
 
 static bool differs(const struct watch_armed *armed, const uint64_t words[WATCH_WORDS])
 {
@@ -171,9 +166,6 @@ void watch_leave_sigsafe(void)
 	if (!watched_pages_leave())
 		watch_registers_close_sigsafe();
 }
-
-/* ---- for watched pages ------------------------------------------------------------------------
- */
 
 void watched_take_value(struct watch_armed *armed)
 {

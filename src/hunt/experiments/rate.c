@@ -442,10 +442,6 @@ int rate_take(struct inquiry *inq, struct series_id series)
 	return tell(inq);
 }
 
-/* ---- first with allocation ids ---- */
-
-/* ---- slots, where trials mostly wait ---- */
-
 /* Of the time that a trial takes, the part in which it keeps a core busy. */
 static double busy(const struct inquiry *inq)
 {
@@ -637,8 +633,6 @@ int rate_again(struct inquiry *inq)
 	return r;
 }
 
-/* ---- as it is ---- */
-
 static bool rate_applies(struct inquiry *inq, struct said *why)
 {
 	return !inq->known.target && !inq->known.too_slow;
@@ -691,8 +685,6 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 						.applies = rare_applies,
 						.price = rare_price,
 						.run = rare_run };
-
-/* ---- how often exactly: last, for the proof of a fix ---- */
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {

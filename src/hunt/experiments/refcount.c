@@ -100,9 +100,6 @@ static void set_watch_on_holders(struct bench *bench)
 	held->list.count = 0;
 }
 
-/* ---- the account ------------------------------------------------------------------------------
- */
-
 static uint32_t count_of(const uint8_t *bytes)
 {
 	uint32_t count;
@@ -354,9 +351,6 @@ static void account_of(const struct trial_hits *log, const struct hit *last,
 	    said_number(account.dropped), said_part(&takers), said_count(account.more));
 }
 
-/* ---- what came before and after ---------------------------------------------------------------
- */
-
 static bool is_after(const struct hit *caught, const struct hit *last)
 {
 	return caught->log == last->log && caught->hit->number > last->hit->number &&
@@ -506,9 +500,6 @@ static void find_holders(struct bench *bench, uint64_t id)
 		else
 			(void)watchset_add_global(held, found.logs[i], &found.homes[i]);
 }
-
-/* ---- who gave what he did not have ------------------------------------------------------------
- */
 
 /* `at`: where it was given, or handed out. */
 static void tell_account(struct bench *bench, const struct hit *at, const struct hit *last,
@@ -851,9 +842,6 @@ static const struct round_ops holder_round = { .id = 12,
 					       .read_any = read_holders,
 					       .enough = enough_holders };
 
-/* ---- as evidence ------------------------------------------------------------------------------
- */
-
 /* Is the place where the last reference went on the way to the free that is known? By the first
  * frames that have a name and are not inlined: an interpreter may have few names. */
 static bool leads_to(const struct stack *last, const struct stack *freed)
@@ -930,8 +918,6 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 			said_copy(&e->note, &release->account);
 	}
 }
-
-/* ---- the experiment ---- */
 
 const struct block_life *refcount_object(const struct evidence_list *list)
 {

@@ -4,12 +4,12 @@
 
 #include <Zydis/Zydis.h>
 
-struct decoded {
+struct decoded_code {
 	ZydisDecodedInstruction instruction;
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-static bool decode(const uint8_t *bytes, size_t len, struct decoded *ret)
+static bool decode(const uint8_t *bytes, size_t len, struct decoded_code *ret)
 {
 	ZydisDecoder decoder;
 
@@ -20,7 +20,7 @@ static bool decode(const uint8_t *bytes, size_t len, struct decoded *ret)
 }
 
 /* The operand that says where control goes; NULL when there is none. */
-static const ZydisDecodedOperand *relative_operand(const struct decoded *d)
+static const ZydisDecodedOperand *relative_operand(const struct decoded_code *d)
 {
 	for (unsigned int i = 0; i < d->instruction.operand_count; i++)
 		if (d->operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
@@ -29,7 +29,7 @@ static const ZydisDecodedOperand *relative_operand(const struct decoded *d)
 	return NULL;
 }
 
-static enum code_flow flow_of(const struct decoded *d, bool direct)
+static enum code_flow flow_of(const struct decoded_code *d, bool direct)
 {
 	switch (d->instruction.mnemonic) {
 	case ZYDIS_MNEMONIC_CALL:
@@ -53,7 +53,7 @@ static enum code_flow flow_of(const struct decoded *d, bool direct)
 }
 
 /* A fixed address: relative to the instruction, or a plain number, as in a table of jumps. */
-static void note_address(const struct decoded *d, uint64_t at, struct code_instruction *ret)
+static void note_address(const struct decoded_code *d, uint64_t at, struct code_instruction *ret)
 {
 	for (unsigned int i = 0; i < d->instruction.operand_count_visible; i++) {
 		const ZydisDecodedOperand *operand = &d->operands[i];
@@ -76,7 +76,7 @@ static void note_address(const struct decoded *d, uint64_t at, struct code_instr
 	}
 }
 
-static bool adds_registers(const struct decoded *d)
+static bool adds_registers(const struct decoded_code *d)
 {
 	const ZydisDecodedOperand *o = d->operands;
 
@@ -91,7 +91,7 @@ static bool adds_registers(const struct decoded *d)
 bool code_decode(const uint8_t *bytes, size_t len, uint64_t at, struct code_instruction *ret)
 {
 	const ZydisDecodedOperand *relative;
-	struct decoded d;
+	struct decoded_code d;
 
 	if (!decode(bytes, len, &d))
 		return false;
@@ -126,8 +126,6 @@ bool code_decode(const uint8_t *bytes, size_t len, uint64_t at, struct code_inst
 		ret->flags |= CODE_IN_REGISTER;
 	return true;
 }
-
-/* ---- moving ---- */
 
 static bool put(struct code_moved *moved, const void *bytes, size_t len)
 {
@@ -177,7 +175,7 @@ static bool put_return_address(struct code_moved *moved, uint64_t address)
 	       put_fixup(moved, CODE_FIX_HIGH, moved->len - 4, 0, address);
 }
 
-static bool put_branch(struct code_moved *moved, const struct decoded *d, uint64_t target)
+static bool put_branch(struct code_moved *moved, const struct decoded_code *d, uint64_t target)
 {
 	uint8_t condition[2] = { 0x0f, (uint8_t)(0x80 | (d->instruction.opcode & 0x0f)) };
 
@@ -186,7 +184,7 @@ static bool put_branch(struct code_moved *moved, const struct decoded *d, uint64
 
 /* loop and jrcxz reach 127 bytes only: over a jump, to another. */
 static bool put_counted_branch(struct code_moved *moved, const uint8_t *bytes,
-			       const struct decoded *d, uint64_t target)
+			       const struct decoded_code *d, uint64_t target)
 {
 	static const uint8_t over[] = { 0xeb, CODE_JUMP_BYTES };
 	size_t before = d->instruction.length - 1;
@@ -195,7 +193,7 @@ static bool put_counted_branch(struct code_moved *moved, const uint8_t *bytes,
 	       put(moved, over, sizeof(over)) && code_move_jump(moved, target);
 }
 
-static const ZydisDecodedOperand *memory_operand(const struct decoded *d)
+static const ZydisDecodedOperand *memory_operand(const struct decoded_code *d)
 {
 	for (unsigned int i = 0; i < d->instruction.operand_count; i++)
 		if (d->operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
@@ -204,7 +202,7 @@ static const ZydisDecodedOperand *memory_operand(const struct decoded *d)
 }
 
 /* The instruction's own bytes; an address relative to it is made relative to its new place. */
-static bool put_copy(struct code_moved *moved, const uint8_t *bytes, const struct decoded *d,
+static bool put_copy(struct code_moved *moved, const uint8_t *bytes, const struct decoded_code *d,
 		     uint64_t at)
 {
 	const ZydisDecodedInstruction *instruction = &d->instruction;
@@ -222,7 +220,7 @@ static bool put_copy(struct code_moved *moved, const uint8_t *bytes, const struc
 
 /* call r/m (FF /2) becomes jmp r/m (FF /4), after a push that moves the stack pointer. */
 static const char *move_indirect_call(struct code_moved *moved, const uint8_t *bytes,
-				      const struct decoded *d, uint64_t at)
+				      const struct decoded_code *d, uint64_t at)
 {
 	const ZydisDecodedOperand *memory =
 		d->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY ? &d->operands[0] : NULL;
@@ -242,7 +240,7 @@ static const char *move_indirect_call(struct code_moved *moved, const uint8_t *b
 }
 
 static const char *move_direct(struct code_moved *moved, const uint8_t *bytes,
-			       const struct decoded *d, uint64_t at, uint64_t target)
+			       const struct decoded_code *d, uint64_t at, uint64_t target)
 {
 	bool fits;
 
@@ -272,8 +270,8 @@ static const char *move_direct(struct code_moved *moved, const uint8_t *bytes,
 	return fits ? NULL : "it does not fit";
 }
 
-static const char *move_one(struct code_moved *moved, const uint8_t *bytes, const struct decoded *d,
-			    uint64_t at)
+static const char *move_one(struct code_moved *moved, const uint8_t *bytes,
+			    const struct decoded_code *d, uint64_t at)
 {
 	const ZydisDecodedOperand *relative = relative_operand(d);
 	const ZydisDecodedOperand *memory = memory_operand(d);
@@ -295,7 +293,7 @@ const char *code_move(struct code_moved *moved, const uint8_t *bytes, size_t len
 	struct code_moved before = *moved;
 	struct code_instruction instruction;
 	const char *why;
-	struct decoded d;
+	struct decoded_code d;
 
 	if (moved->ended)
 		return "control never gets there";

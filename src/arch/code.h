@@ -43,8 +43,6 @@ bool code_decode(const uint8_t *bytes, size_t len, uint64_t at, struct code_inst
 /* How long an unconditional jump to any place within 2 GiB is. */
 #define CODE_JUMP_BYTES 5
 
-/* ---- moved code ---- */
-
 enum code_fixup_kind {
 	CODE_FIX_RELATIVE, /* 4 bytes: target - (address of the field + 4 + after) */
 	CODE_FIX_LOW,	   /* 4 bytes: low half of the target's address */

@@ -37,8 +37,6 @@ static void report(struct sweep *sweep, enum scan_match match, const struct swee
 	sweep->found(sweep->ctx, &hit);
 }
 
-/* ---- stores at an offset ---- */
-
 /* Instructions that store without naming the memory. */
 static bool stores_unnamed(const struct scan_query *query,
 			   const ZydisDecodedInstruction *instruction)
@@ -119,8 +117,6 @@ static bool match_field(struct sweep *sweep, const struct code *code, struct swe
 	sweep->found(sweep->ctx, &hit);
 	return true;
 }
-
-/* ---- addresses and constants ---- */
 
 static bool is_fixed(const struct sweep_step *step)
 {

@@ -32,8 +32,3 @@ int err_set_remedy(struct err *err, const char *fmt, ...) __attribute__((format(
 
 /* Puts "context: " before the sentence. Returns err->code. */
 int err_set_prefix(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Their names until all branches say the new ones. */
-#define err_errno err_set_errno
-#define err_remedy err_set_remedy
-#define err_prefix err_set_prefix

@@ -148,8 +148,6 @@ int tree_remove_at(int dir, const char *name, struct err *err)
 	return remove_dir(&(struct removal){ .device = st.st_dev, .err = err }, dir, name, 0);
 }
 
-/* ---- moving ---- */
-
 static int copy_bytes(int in, int out)
 {
 	char block[65536];
@@ -281,8 +279,6 @@ int tree_make_private(const char *path, struct err *err)
 		return err_set_errno(err, -errno, "cannot set the mode of '%s'", path);
 	return r;
 }
-
-/* ---- a new file where there may be anything ---- */
 
 static int file_make_at(int dir, const char *name, struct err *err)
 {

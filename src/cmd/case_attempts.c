@@ -13,13 +13,6 @@
 #include "studies/overview/investigation.h"
 #include "studies/overview/surroundings.h"
 
-static const struct option_group plain_groups[] = {
-	COMMON_GROUP(struct case_options),
-	OPTION_GROUPS_END,
-};
-
-/* ---- attempts ---- */
-
 static int add_attempt(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err)
 {
 	struct attempt attempt = { .text = mem_strdup(text) };
@@ -51,15 +44,9 @@ const struct command case_attempt_command = {
 	.examples =
 		"  redhand case attempt 'do not swap parent_ in IrStorage::swap'\n"
 		"      then build, redhand repro, and redhand case show tells what became of it\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = attempt,
 };
-
-/* ---- next steps ---- */
 
 static int add_step(const struct invocation *inv, struct err *err)
 {
@@ -71,11 +58,7 @@ const struct command case_step_add_command = {
 	.summary = "Write down what is to be done next",
 	.usage = "[options] TEXT",
 	.description = "Adds TEXT to the next steps, beside redhand's own.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = add_step,
 };
 
@@ -89,15 +72,9 @@ const struct command case_step_done_command = {
 	.summary = "Say that a step is done",
 	.usage = "[options] N",
 	.description = "N is the number that case show prints.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = end_step,
 };
-
-/* ---- related cases ---- */
 
 static int read_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
 {
@@ -159,10 +136,6 @@ const struct command case_relate_command = {
 		"Remembers the case in DIR beside this one, with what both verdicts name: the code that "
 		"allocated the damaged block, and functions that write, free or fail. That suggests one "
 		"cause; it proves none. case list says the same of the cases that it lists.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = relate,
 };

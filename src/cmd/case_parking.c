@@ -19,8 +19,6 @@
 
 #define GATE_CONFIDENCE 0.99
 
-/* ---- what the world looks like ---- */
-
 /* Where the program of the case runs, and which it is. */
 struct subject {
 	struct series_settings settings; /* of the newest series that can be read */
@@ -61,8 +59,6 @@ static int look(struct case_store *cs, struct world *ret, struct err *err)
 
 	return case_subject_look(cs, &cwd, ret, err);
 }
-
-/* ---- park ---- */
 
 static int park(const struct invocation *inv, struct err *err)
 {
@@ -127,11 +123,8 @@ const struct command case_park_command = {
 		"never the values.",
 	.groups = park_groups,
 	.options_size = sizeof(struct case_options),
-	.program = PROGRAM_NONE,
 	.run = park,
 };
-
-/* ---- resume ---- */
 
 struct resuming {
 	const struct case_options *options;
@@ -269,6 +262,5 @@ const struct command case_resume_command = {
 		"the reason.",
 	.groups = resume_groups,
 	.options_size = sizeof(struct case_options),
-	.program = PROGRAM_NONE,
 	.run = resume,
 };

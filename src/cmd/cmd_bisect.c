@@ -140,7 +140,7 @@ static void show(void *ctx, const struct bisect_view *view)
 /* What besides the trials' own settings makes it the same search. The commits themselves: the same
  * names may mean others tomorrow. */
 static void identify(struct strbuf *identity, const struct bisect_options *options,
-		     const struct history *h)
+		     const struct commit_history *h)
 {
 	uint64_t hash = HASH_START;
 
@@ -159,7 +159,7 @@ static void identify(struct strbuf *identity, const struct bisect_options *optio
 /* Everything between the command line and the result that must outlive the result. */
 struct bisecting {
 	struct trial_setup setup;
-	struct history history;
+	struct commit_history history;
 	struct case_store *cs;
 };
 

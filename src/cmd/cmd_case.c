@@ -13,12 +13,10 @@
 #include "report/report_case.h"
 #include "studies/overview/overview.h"
 
-static const struct option_group plain_groups[] = {
+const struct option_group case_plain_groups[] = {
 	COMMON_GROUP(struct case_options),
 	OPTION_GROUPS_END,
 };
-
-/* ---- show and list ---- */
 
 static int show(const struct invocation *inv, struct err *err)
 {
@@ -47,9 +45,7 @@ static const struct command case_show = {
 		"minimal list of tests, the verdict, redhand's own hypotheses and yours with their status "
 		"and what decided it, notes, workarounds, whether the case is parked, and the sentinel. -v shows all of it where the "
 		"screen would be too small.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(0),
 	.run = show,
 };
 
@@ -105,10 +101,9 @@ static const struct command case_list = {
 	.usage = "[options] [DIR]",
 	.description = "Lists the cases in DIR (default: the current directory) and up to three "
 		       "directories below, and the one that --case names.",
-	.groups = plain_groups,
+	.groups = case_plain_groups,
 	.options_size = sizeof(struct case_options),
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.defaults = list_defaults,
 	.run = list,
 };
@@ -139,13 +134,9 @@ static const struct command case_trials = {
 		"Lists the trials of the case: number, when it began, the command that ran it, how "
 		"long it took, whether its output and records are kept, and what became of it. "
 		"redhand show tells more about one.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(0),
 	.run = trials,
 };
-
-/* ---- what people write down ---- */
 
 static int tell(const struct invocation *inv, const char *what, uint64_t id)
 {
@@ -186,11 +177,7 @@ static const struct command case_note = {
 	.description = "Adds TEXT to the notes of the case, with the time.",
 	.examples =
 		"  redhand case note 'not seen on the ARM machines'\n      for whoever comes next\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = add_note,
 };
 
@@ -206,11 +193,7 @@ static const struct command case_hypothesis_add = {
 	.description = "Adds a hypothesis, open, and prints its number.",
 	.examples = "  redhand case hypothesis add 'a 2-byte store clips the low bit'\n"
 		    "      one of several that stand beside redhand's own\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = add_hypothesis,
 };
 
@@ -313,8 +296,6 @@ HYPOTHESIS_CHANGE(case_hypothesis_falsify, "falsify", "Rule a hypothesis out, by
 HYPOTHESIS_CHANGE(case_hypothesis_confirm, "confirm", "Confirm a hypothesis, by an observation",
 		  "Says which observation shows it: --evidence, --because, or both.", confirm);
 
-/* ---- workarounds ---- */
-
 static int add_workaround(const struct invocation *inv, struct err *err)
 {
 	return case_add_text(inv, "workaround", case_add_workaround, err);
@@ -328,11 +309,7 @@ static const struct command case_workaround_add = {
 		       "keeps saying that it hides an open bug, until workaround remove.",
 	.examples = "  redhand case workaround add 'test_issue1270: skip_serde_check=True'\n"
 		    "      so that nobody takes silence for a fix\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = add_workaround,
 };
 
@@ -362,11 +339,7 @@ static const struct command case_workaround_remove = {
 	.summary = "Say that a workaround is no longer in place",
 	.usage = "[options] N",
 	.description = "N is the number that case show prints.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.args_min = 1,
-	.args_max = 1,
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(1),
 	.run = remove_workaround,
 };
 
@@ -398,8 +371,6 @@ const struct command cmd_case = {
 	.description =
 		"Everything that redhand finds out is kept in a case directory. These commands show it, "
 		"add what people know, and set the case aside and take it up again.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct case_options),
-	.program = PROGRAM_NONE,
+	CASE_COMMAND(0),
 	.subcommands = subcommands,
 };

@@ -76,7 +76,6 @@ static const struct command debug_log = {
 	.options_size = sizeof(struct debug_options),
 	.args_min = 1,
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.run = log_lines,
 };
 
@@ -101,7 +100,6 @@ static const struct command debug_plan = {
 	.options_size = sizeof(struct debug_options),
 	.args_min = 1,
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.run = plan_lines,
 };
 
@@ -148,7 +146,6 @@ static const struct command debug_judge = {
 		    "      does this version of redhand judge the case as the one that made it?\n",
 	.groups = plain_groups,
 	.options_size = sizeof(struct debug_options),
-	.program = PROGRAM_NONE,
 	.run = judge_again,
 };
 
@@ -163,6 +160,5 @@ const struct command cmd_debug = {
 		"may change from version to version.",
 	.groups = plain_groups,
 	.options_size = sizeof(struct debug_options),
-	.program = PROGRAM_NONE,
 	.subcommands = subcommands,
 };

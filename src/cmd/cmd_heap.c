@@ -191,8 +191,6 @@ static int run_growth(const struct invocation *inv, struct err *err)
 	return report.sites.count > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
 }
 
-/* ---- damaged blocks ---- */
-
 static int parse_chance(const char *text, uint32_t *ret, struct err *err)
 {
 	char *end = NULL;

@@ -246,6 +246,5 @@ const struct command cmd_report = {
 		    "      jump from place to place in vim\n",
 	.groups = groups,
 	.options_size = sizeof(struct report_options),
-	.program = PROGRAM_NONE,
 	.run = report,
 };

@@ -344,7 +344,6 @@ const struct command cmd_scan = {
 	.groups = groups,
 	.options_size = sizeof(struct scan_options),
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.defaults = defaults,
 	.run = run,
 };

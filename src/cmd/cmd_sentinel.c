@@ -16,8 +16,6 @@
 #include "studies/sentinel/certificate.h"
 #include "studies/sentinel/make.h"
 
-/* ---- create ---- */
-
 struct create_options {
 	struct common_options common;
 	const char *dir;
@@ -136,12 +134,9 @@ static const struct command sentinel_create = {
 		    "      take a reproducer along that lies outside the project\n",
 	.groups = create_groups,
 	.options_size = sizeof(struct create_options),
-	.program = PROGRAM_NONE,
 	.defaults = create_defaults,
 	.run = create,
 };
-
-/* ---- run ---- */
 
 struct run_options {
 	struct common_options common;
@@ -274,7 +269,6 @@ static const struct command sentinel_run = {
 	.groups = run_groups,
 	.options_size = sizeof(struct run_options),
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.defaults = run_defaults,
 	.run = check,
 };
@@ -297,6 +291,5 @@ const struct command cmd_sentinel = {
 		"cannot be luck.",
 	.groups = groups,
 	.options_size = sizeof(struct common_only),
-	.program = PROGRAM_NONE,
 	.subcommands = subcommands,
 };

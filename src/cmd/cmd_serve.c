@@ -66,8 +66,6 @@ static void defaults(void *ptr)
 	options->bind = "127.0.0.1";
 }
 
-/* ---- the token ---- */
-
 static int new_token(char **ret, struct err *err)
 {
 	unsigned char bytes[TOKEN_BYTES];
@@ -141,8 +139,6 @@ static int find_token(const char *path, char **ret, struct err *err)
 		*ret = token;
 	return r;
 }
-
-/* ---- the page ---- */
 
 /* What changes with every commit to the case. Nothing is opened for it. */
 struct stamp {
@@ -280,8 +276,6 @@ static int follow(struct show *show, const sigset_t *signals, struct err *err)
 	}
 }
 
-/* ---- the command ---- */
-
 static bool is_local(const char *address)
 {
 	return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
@@ -361,7 +355,6 @@ const struct command cmd_serve = {
 		    "      the same address tomorrow\n",
 	.groups = groups,
 	.options_size = sizeof(struct serve_options),
-	.program = PROGRAM_NONE,
 	.defaults = defaults,
 	.run = serve,
 };

@@ -159,6 +159,5 @@ const struct command cmd_show = {
 	.options_size = sizeof(struct show_options),
 	.args_min = 1,
 	.args_max = 1,
-	.program = PROGRAM_NONE,
 	.run = show,
 };

@@ -95,8 +95,6 @@ static int settle(struct sentinel_check *check, const struct sentinel_check_opti
 	return r < 0 ? err_set_prefix(err, "sentinel '%s'", options->dir) : 0;
 }
 
-/* ---- a stranger's ---- */
-
 static void show(const struct sentinel_check *check, const char *dir)
 {
 	const struct series_settings *trial = &check->sentinel.trial;

@@ -41,8 +41,6 @@ static size_t named_count(const struct trial_options *options)
 	return count;
 }
 
-/* ---- what the user names ---- */
-
 /* These begin without: a block of malloc's is found again by its key, which an object that is
  * handed out for the ten thousandth time is not. They follow the objects when that is the question
  * (hunt/experiments/allocator_probe.c). */
@@ -103,8 +101,6 @@ static int plan_named(struct trial_setup *setup, const struct trial_options *opt
 	r = lookout_run(&look, &setup->seen, err);
 	return r < 0 ? r : try_named(setup, options, command, err);
 }
-
-/* ---- what is found ---- */
 
 /* Commands that look at blocks at some time, and those that put guards around them, whatever is
  * asked for. */
@@ -189,8 +185,6 @@ static void follow_inside(struct trial_setup *setup, const struct trial_options 
 				   "but have no guards and cannot be put on watched pages",
 				   path));
 }
-
-/* ---- what a launcher starts ---- */
 
 #define WORDS_MAX 512u
 #define SCRIPT_MAX (64u << 10)

@@ -25,8 +25,6 @@ void functions_deinit(struct functions *functions)
 	VEC_DEINIT(&functions->list);
 }
 
-/* ---- names ---- */
-
 /* The '(' that opens the parameters of a demangled name, or its end. */
 static size_t parameters_at(const char *name)
 {
@@ -104,8 +102,6 @@ static enum function_kind kind_of(const char *symbol)
 	return FUNCTION_PLAIN;
 }
 
-/* ---- bounds ---- */
-
 static void add_range(struct function *function, uint64_t low, uint64_t high)
 {
 	if (low >= high || function->range_count == FUNCTION_RANGES_MAX)
@@ -144,8 +140,6 @@ static void set_ranges(struct module *module, struct function *function, uint64_
 		function->arguments_in_registers =
 			lines_arguments_in_registers(lines, function->entry + bias);
 }
-
-/* ---- search ---- */
 
 struct functions_walk {
 	struct module *module;
@@ -302,8 +296,6 @@ char *functions_near(struct module *module, const char *name)
 	VEC_DEINIT(&near.names);
 	return ret;
 }
-
-/* ---- where else control may come from ---- */
 
 struct entries {
 	uint64_t low, high, bias;

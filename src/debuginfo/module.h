@@ -85,8 +85,6 @@ char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset)
  * valid while it is open; module, offset, address, cfa and flags in them are empty. */
 const struct frame *module_name(struct module *module, uint64_t vaddr, size_t *ret_count);
 
-/* ---- for debuginfo/ itself ---- */
-
 /* Is it the same file, unchanged? */
 bool module_same_file(const struct stat *a, const struct stat *b);
 

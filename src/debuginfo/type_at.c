@@ -68,8 +68,6 @@ static bool type_of_block(struct type_candidate *c, Dwarf_Die *function)
 	return c->found && !c->ambiguous;
 }
 
-/* ---- from an offset to a path ---- */
-
 struct path {
 	struct types *types;
 	uint64_t offset, len;
@@ -167,8 +165,6 @@ static bool descend(struct path *path, Dwarf_Die *type, unsigned int depth)
 		return into_element(path, type, depth);
 	return true;
 }
-
-/* ---- the function at an address ---- */
 
 static bool is_function(int tag)
 {

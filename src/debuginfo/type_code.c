@@ -48,8 +48,6 @@ static void tidy(struct code_pieces *pieces)
 	pieces->list.count = kept;
 }
 
-/* ---- functions ---- */
-
 struct function_search {
 	struct types *types;
 	const char *wanted;
@@ -219,8 +217,6 @@ int types_function(struct types *types, const char *name, struct code_pieces *re
 	pieces = (struct code_pieces){ 0 };
 	return 0;
 }
-
-/* ---- lines ---- */
 
 struct line_search {
 	const char *file;

@@ -45,8 +45,6 @@ static void follow_signature(Dwarf_Die *die)
 		*die = definition;
 }
 
-/* ---- types as text ---- */
-
 static const char *tag_word(int tag)
 {
 	switch (tag) {
@@ -113,8 +111,6 @@ void types_add_text(Dwarf_Die *type, struct strbuf *sb)
 {
 	add_text(type, 0, sb);
 }
-
-/* ---- definitions ---- */
 
 struct definition {
 	Dwarf_Die die;
@@ -195,8 +191,6 @@ bool types_peel(struct types *types, Dwarf_Die *type, Dwarf_Die *ret)
 	*ret = peeled;
 	return true;
 }
-
-/* ---- members ---- */
 
 /* Where we are in an object, and what is there. */
 struct path_cursor {
@@ -446,8 +440,6 @@ int types_field_of_die(struct types *types, Dwarf_Die *type, const char *path,
 	return 0;
 }
 
-/* ---- by the name of the type ---- */
-
 static bool same_place(const struct type_field *a, const struct type_field *b)
 {
 	return a->offset == b->offset && a->size == b->size && a->bit_offset == b->bit_offset &&
@@ -519,8 +511,6 @@ int types_field(struct types *types, const char *type, const char *path, struct 
 	first.type = NULL;
 	return 0;
 }
-
-/* ---- by a function's result or argument ---- */
 
 struct signature_search {
 	struct types *types;

@@ -159,8 +159,6 @@ static int describe(struct types *types, const struct variable *variable, const 
 	return 0;
 }
 
-/* ---- without debug information ---- */
-
 struct symbol_search {
 	uint64_t address, size;
 	size_t count;

@@ -76,8 +76,6 @@ int types_need_dwarf(const struct types *types, struct err *err)
 	return err_set_remedy(err, "build it with -g, or install its debug package");
 }
 
-/* ---- names ---- */
-
 /* GCC writes "holder<long int>" where people, and demanglers, write "holder<long>". */
 static char *plain_arguments(const char *name)
 {
@@ -225,8 +223,6 @@ int types_unknown(const char *where, const char *kind, const char *typed, const 
 		(void)err_set_remedy(err, "'%s', which is there", near);
 	return -ENOENT;
 }
-
-/* ---- all declarations ---- */
 
 struct types_walk_state {
 	declared_fn *fn;

@@ -26,8 +26,6 @@ int types_open(const char *path, struct types **ret, struct err *err);
 void types_close(struct types *types);
 AUTO_DEFINE(struct types, types_close)
 
-/* ---- fields ---- */
-
 struct type_field {
 	uint64_t offset; /* from the start of the object, in bytes */
 	uint64_t size;	 /* bytes; of a bit-field those that hold it */
@@ -67,8 +65,6 @@ int types_field_at(struct types *types, const struct type_place *place, char **r
 int types_layout_at(struct types *types, const struct type_place *place, struct block_layout *ret,
 		    struct err *err);
 
-/* ---- globals ---- */
-
 struct type_global {
 	uint64_t address;	 /* of the variable, in the file */
 	struct type_field field; /* the part of it that was asked for, from its start */
@@ -82,8 +78,6 @@ void type_global_deinit(struct type_global *global);
  * static variable of that name. `path` as above. Thread-local ones are refused (-EOPNOTSUPP). */
 int types_global(struct types *types, const char *name, const char *path, struct type_global *ret,
 		 struct err *err);
-
-/* ---- code ---- */
 
 enum code_piece_kind {
 	CODE_FUNCTION, /* the function itself, with its entry */

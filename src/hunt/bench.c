@@ -29,8 +29,6 @@ void bench_say_values(struct bench *bench, const char *id, struct said_value *va
 	bench_say(bench, &said);
 }
 
-/* ---- trials ---- */
-
 static bool out_of_time(const struct bench *bench)
 {
 	return bench->request->limits.deadline_s > 0 &&
@@ -332,8 +330,6 @@ static const struct runner_ops bench_ops = {
 	.tick = bench_tick,
 };
 
-/* ---- plans ---- */
-
 /* Anew each time: a planner hands out what it has not planned before. */
 int bench_begin_plan(struct bench *bench, struct err *err)
 {
@@ -373,8 +369,6 @@ bool bench_may_go_on(const struct bench *bench)
 	return !bench->runner.interrupted && !bench->start.strayed &&
 	       bench->spent.trials < bench->request->limits.trials && !out_of_time(bench);
 }
-
-/* ---- what was seen so far ---- */
 
 /* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
  * the same are looked at, as they are. */
@@ -445,8 +439,6 @@ void bench_rate(const struct bench *bench, uint64_t *trials, uint64_t *failed)
 	*failed = bench->request->start.rate.failed + bench->ret->evidence.failed -
 		  bench->ret->others;
 }
-
-/* ---- opened and closed ---- */
 
 static uint64_t look_max(const struct chase_request *request)
 {

@@ -181,7 +181,7 @@ struct guards {
 };
 
 /* allocator_probe.c */
-struct probe {
+struct bench_probe {
 	struct allocator_probe probe;
 	struct own_allocator own;
 };
@@ -202,7 +202,7 @@ struct bench {
 	struct release release;
 	uint64_t accounts; /* over_release.c: trials whose count of references was followed */
 	VEC(struct touched_file) files;
-	struct probe probe;
+	struct bench_probe probe;
 	struct race *race; /* while words are looked at */
 	uint64_t filled; /* failing and other trials that showed whether it goes with what stands in
 			    blocks */

@@ -31,15 +31,15 @@ static void identify(const struct arms_request *asked, const char *settings, str
 }
 
 /* One failure of a trial. */
-struct shown {
+struct shown_comparison {
 	bool crash, target, stranger;
 };
 
-static struct shown look_at(const struct inquiry *inq, const char *id)
+static struct shown_comparison look_at(const struct inquiry *inq, const char *id)
 {
 	AUTO(signature_deinit) struct signature signature = { 0 };
 	struct err ignored = { 0 };
-	struct shown shown = { 0 };
+	struct shown_comparison shown = { 0 };
 
 	if (case_signature(inq->cs, id, &signature, &ignored) < 0)
 		return shown;
@@ -62,7 +62,7 @@ static bool shows(const struct counting *counting, const struct tally *tally,
 	while (*signatures != '\0') {
 		size_t len = strcspn(signatures, " ");
 		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
-		struct shown shown = look_at(counting->inq, id);
+		struct shown_comparison shown = look_at(counting->inq, id);
 
 		found |= counting->asked->target ? shown.target : shown.crash;
 		if (shown.stranger)

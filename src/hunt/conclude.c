@@ -13,8 +13,6 @@
 #include "read/field_names.h"
 #include "studies/sentinel/make.h"
 
-/* ---- what the judge is told about the failure itself ---- */
-
 static unsigned int obstacles(const struct inquiry *inq)
 {
 	return (inq->how.close.observer == OBSERVE_NONE ? OBSTACLE_NO_AGENT : 0) |
@@ -51,8 +49,6 @@ static void add_failure(struct inquiry *inq)
 	}
 	VEC_PUSH(&inq->evidence.list, e);
 }
-
-/* ---- a sentinel ---- */
 
 static int write_sentinel(struct inquiry *inq, const char *dir, struct err *err)
 {

@@ -10,14 +10,14 @@
 
 #define REPORTS_MAX 8u
 
-struct gathering {
+struct report_gathering {
 	struct inquiry *inq;
 	unsigned int count;
 };
 
 static void gather(void *ctx, const struct run_row *row)
 {
-	struct gathering *gathering = ctx;
+	struct report_gathering *gathering = ctx;
 	struct inquiry *inq = gathering->inq;
 	AUTO(reading_closep) struct reading *reading = NULL;
 	const struct reported *reported;
@@ -40,7 +40,7 @@ static void gather(void *ctx, const struct run_row *row)
 
 int reported_look(struct inquiry *inq)
 {
-	struct gathering gathering = { .inq = inq };
+	struct report_gathering gathering = { .inq = inq };
 	struct series_found plain = { 0 };
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	const struct reported *first;

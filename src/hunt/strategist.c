@@ -15,8 +15,6 @@
 #define AGAIN 1.4	   /* not every watch leads to somebody at once */
 #define SECONDS_LEAST 0.01 /* what reads stored trials only takes some time, too */
 
-/* ---- prices ---- */
-
 static double rate_known(const struct inquiry *inq)
 {
 	uint64_t trials = inq->known.target_rate.trials, failed = inq->known.target_rate.failed;
@@ -41,8 +39,6 @@ void price_of_failures(const struct inquiry *inq, double failures, double slower
 	price_of_trials(inq, failures / rate_known(inq), slower, ret);
 	ret->failures = failures;
 }
-
-/* ---- the choice ---- */
 
 /* It would take more of the budget than its answer is worth. */
 static bool too_dear(const struct inquiry *inq, const struct experiment_ops *ops,

@@ -142,8 +142,6 @@ static uint64_t look_trials(const struct inquiry *inq)
 	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
 }
 
-/* ---- failing trials that the case has already ---- */
-
 #define STORED_MAX 8u
 
 struct who {
@@ -208,8 +206,6 @@ static int gather_stored(struct inquiry *inq)
 	r = case_runs(inq->cs, inq->known.ids.series, gather, &first, inq->err);
 	return r == 0 ? case_runs(inq->cs, inq->known.ids.series, gather, &then, inq->err) : r;
 }
-
-/* ---- before, while and after it is asked ---- */
 
 static char *settings_of(const struct inquiry *inq)
 {

@@ -35,8 +35,6 @@ static bool main_is(const struct weighing *w, enum evidence_kind kind)
 	return w->proof->main->kind == kind;
 }
 
-/* ---- counts ---- */
-
 static bool nothing_lost(const struct weighing *w)
 {
 	VEC_FOREACH (&w->proof->pieces, piece)
@@ -71,8 +69,6 @@ static void add_not_in_all(const struct weighing *w, struct said *doubt)
 	said_add(doubt, said_number(w->proof->watched - w->proof->caught));
 	said_add(doubt, said_number(w->proof->watched));
 }
-
-/* ---- a caught store: was it the one that did harm? ---- */
 
 static bool value_not_seen(const struct weighing *w)
 {
@@ -208,8 +204,6 @@ static bool another_thread(const struct weighing *w)
 	return false;
 }
 
-/* ---- a caught store beside a block ---- */
-
 /* Bytes between the end of the block and the store. The store counts, not the bytes that it
  * changed: it may have written what was there already. */
 static uint64_t gap_bytes(const struct write_seen *s)
@@ -306,8 +300,6 @@ static bool found_afterwards(const struct weighing *w)
 {
 	return main_is(w, EVIDENCE_CANARY) && w->proof->main->canary->writer.count == 0;
 }
-
-/* ---- freed blocks ---- */
 
 static bool place_not_sure(const struct weighing *w)
 {
@@ -475,8 +467,6 @@ static bool freer_unknown(const struct weighing *w)
 	return holder(w) && holder(w)->target->freed.count == 0 && !holder(w)->frame;
 }
 
-/* ---- wrong frees ---- */
-
 static bool freed_pointer_before(const struct weighing *w)
 {
 	return bad_free_after_stale_use(w->facts, w->proof->main);
@@ -509,8 +499,6 @@ static bool foreign_pointer(const struct weighing *w)
 			return false;
 	return true;
 }
-
-/* ---- values that no store explains ---- */
 
 static bool bytes_not_found(const struct weighing *w)
 {
@@ -554,8 +542,6 @@ static bool not_watched_between(const struct weighing *w)
 	return false;
 }
 
-/* ---- files, the machine, growth ---- */
-
 static bool cutter_unknown(const struct weighing *w)
 {
 	VEC_FOREACH (&w->proof->pieces, piece)
@@ -575,8 +561,6 @@ static bool writer_caught(const struct weighing *w)
 {
 	return facts_writer_twice(w->facts);
 }
-
-/* ---- a failure that is no fault ---- */
 
 #define TAKEN_LEAST 5u
 
@@ -637,8 +621,6 @@ static void add_memory_not_excluded(const struct weighing *w, struct said *doubt
 			said_add(doubt, said_text(ledger_id(i)));
 }
 
-/* ---- plain faults ---- */
-
 /* Damage that would explain the fault shows itself to guards and fences. */
 static bool damage_not_looked_for(const struct weighing *w)
 {
@@ -682,8 +664,6 @@ static bool one_measurement(const struct weighing *w)
 {
 	return w->proof->caught < 2;
 }
-
-/* ---- for the writer: the owner of a field writes it, too ---- */
 
 static bool fills_recycled_block(const struct weighing *w)
 {
@@ -775,8 +755,6 @@ static bool reader_strayed(const struct weighing *w)
 	}
 	return false;
 }
-
-/* ---- the table ---- */
 
 #define CLASS(name) BIT(VERDICT_##name)
 #define IN_FIELD (CLASS(NARROW_WRITE) | CLASS(WIDE_WRITE))

@@ -159,8 +159,6 @@ struct looked_at ledger_look(const struct facts *facts, enum explanation explana
 	return ret;
 }
 
-/* ---- one entry ---- */
-
 static enum experiment_kind shown_by(const struct facts *facts, const struct evidence *e)
 {
 	/* The others come from a watched trial. */
@@ -248,8 +246,6 @@ static void contradict_seen(const struct facts *facts, struct verdict *ret,
 	contradict(facts, ret, explanation, e, trials, &because);
 }
 
-/* ---- by the verdict ---- */
-
 /* Those of which a caught writer of the failing value says why it is none of them. */
 #define CONTRADICTED \
 	(BIT(HYPOTHESES) - 1u) & ~(BIT(HYP_RACE) | BIT(HYP_GROWTH) | BIT(HYP_OVER_READ))
@@ -287,8 +283,6 @@ static void by_verdict(const struct facts *facts, const struct rule *rule,
 			VEC_PUSH(&entry->evidence, (*piece)->id);
 	}
 }
-
-/* ---- by single observations, whatever the verdict is ---- */
 
 /* The bad value was read elsewhere: through what was put there, which was right, or from one of
  * several places that held it. Then what is known of this place says nothing about that one. */
@@ -374,8 +368,6 @@ static void by_crash(const struct facts *facts, struct verdict *ret)
 		contradict_seen(facts, ret, HYP_PLAIN, seen.items[0], EVIDENCE_TRIALS(&seen));
 	VEC_DEINIT(&seen);
 }
-
-/* ---- by experiments that saw nothing ---- */
 
 static void by_silence(const struct facts *facts, uint32_t spared, struct verdict *ret)
 {

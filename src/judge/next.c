@@ -196,8 +196,6 @@ static void next_experiment(const struct facts *facts, struct said *ret)
 		SAY(ret, "next:sweep", said_text("redhand heap --sweep all -- CMD"));
 }
 
-/* ---- what the failure itself says ---- */
-
 static bool crashes(const struct failure_seen *f)
 {
 	return f && f->failed > 0 && f->fault;

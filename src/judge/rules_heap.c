@@ -380,8 +380,6 @@ void tell_freed_use(const struct facts *facts, const struct proof *proof, struct
 	take_block(ret, block, (int64_t)(block->value - block->start));
 }
 
-/* ---- reads out of bounds ---- */
-
 void weigh_over_read(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	(void)rule;
@@ -412,8 +410,6 @@ void tell_over_read(const struct facts *facts, const struct proof *proof, struct
 	ret->width = (unsigned int)read->width;
 	ret->instruction = cstr_dup(read->instruction);
 }
-
-/* ---- frees that are wrong themselves ---- */
 
 static bool is_bad_free(const struct rule *rule, const struct evidence *e)
 {
@@ -490,8 +486,6 @@ void tell_bad_free(const struct facts *facts, const struct proof *proof, struct 
 	if (bad->block)
 		take_block(ret, bad->block, (int64_t)(bad->pointer - bad->block->start));
 }
-
-/* ---- references ---- */
 
 /* The one that gave back more than it took; NULL: none did, or several. */
 static const struct reference_party *over_releaser(const struct evidence *e)

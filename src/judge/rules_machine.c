@@ -31,8 +31,6 @@ void tell_mapping(const struct facts *facts, const struct proof *proof, struct v
 		stack_copy(&ret->writer, &m->cut->stack);
 }
 
-/* ---- the machine ---- */
-
 void weigh_host(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	const struct host_signs *h;
@@ -62,8 +60,6 @@ void tell_host(const struct facts *facts, const struct proof *proof, struct verd
 	evidence_say(proof->main, sentence);
 }
 
-/* ---- growth ---- */
-
 void weigh_growth(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	VEC_FOREACH (&facts->list->list, e) {
@@ -92,8 +88,6 @@ void tell_growth(const struct facts *facts, const struct proof *proof, struct ve
 	    said_real(g->bytes_per_test), said_copied(&g->holder));
 	stack_copy(&ret->writer, &g->site);
 }
-
-/* ---- no sign of a memory error ---- */
 
 /* Seen in a failing trial, it has to do with memory. */
 static bool is_memory_sign(const struct evidence *e)

@@ -272,8 +272,6 @@ void tell_write(const struct facts *facts, const struct proof *proof, struct ver
 		say_write(proof->main->write, ret->class, sentence);
 }
 
-/* ---- two threads ---- */
-
 /* A trap keeps its thread, and a lock that it has, for longer than this: who writes within it was
  * not ordered by that lock. */
 #define TOGETHER_NS 3000u

@@ -9,8 +9,6 @@
 #define ADDRESS_REACH 65536	   /* of a fault, from the pointer that it went through */
 #define DEALT_OUT_BYTES 512	   /* and larger: a block that objects may be laid out in */
 
-/* ---- where it lies ---- */
-
 bool block_is_freed(const struct block_life *block)
 {
 	return block && (block->state == BLOCK_FREED || block->former);
@@ -125,8 +123,6 @@ enum verdict_class store_by_place(const struct write_seen *w)
 	return store_on_live_block(w);
 }
 
-/* ---- how it went there ---- */
-
 /* Of a copy it is known where it began. */
 bool store_in_loop(const struct write_seen *w)
 {
@@ -226,8 +222,6 @@ bool store_covers_block(const struct write_seen *w)
 	       w->store_len >= w->victim->size + (w->victim->start - w->store_start);
 }
 
-/* ---- what it did to the field ---- */
-
 bool store_clears_field(const struct write_seen *w)
 {
 	bool marks = w->value_len == 8 && w->new == UINT64_MAX;
@@ -321,8 +315,6 @@ bool store_fills_own_block(const struct write_seen *w)
 	       (!w->base || w->base->id == w->victim->id);
 }
 
-/* ---- what else is known ---- */
-
 bool store_place_recycled(const struct write_seen *w)
 {
 	return w->found.place_reused && !w->found.owner_reached;
@@ -357,8 +349,6 @@ bool store_target_unmapped(const struct facts *facts, const struct evidence *wri
 			return true;
 	return false;
 }
-
-/* ---- what the same instruction did before ---- */
 
 /* Neither where programs are linked to nor where the kernel maps anything; or far below what stood
  * there before, and no block of malloc's. */

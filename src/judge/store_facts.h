@@ -11,8 +11,6 @@
  * a verdict stands in considerations.c.
  */
 
-/* ---- where it lies ---- */
-
 bool block_is_freed(const struct block_life *block);
 
 /* It hit a guard: the field lies beside its own block. */
@@ -32,8 +30,6 @@ enum verdict_class store_by_place(const struct write_seen *w);
 
 /* From the end of the block that was meant to the store, or from the store to its start. */
 uint64_t store_distance(const struct write_seen *w);
-
-/* ---- how it went there ---- */
 
 /* A loop moves its pointer on; upwards; downwards. */
 bool store_in_loop(const struct write_seen *w);
@@ -59,8 +55,6 @@ bool store_in_copy(const struct write_seen *w);
 
 /* It wrote the whole block. */
 bool store_covers_block(const struct write_seen *w);
-
-/* ---- what it did to the field ---- */
 
 /* It set the whole field to NULL, or to all bits. */
 bool store_clears_field(const struct write_seen *w);
@@ -96,8 +90,6 @@ bool store_by_parts(const struct write_seen *w);
 /* It filled its own new block. */
 bool store_fills_own_block(const struct write_seen *w);
 
-/* ---- what else is known ---- */
-
 /* Another kind of block had the place before. */
 bool store_place_recycled(const struct write_seen *w);
 
@@ -111,8 +103,6 @@ bool store_free_unknown(const struct write_seen *w);
 /* A whole address was stored, and the failure found nothing mapped there: something may have been
  * mapped there at the time of the store. */
 bool store_target_unmapped(const struct facts *facts, const struct evidence *write);
-
-/* ---- what the same instruction did before ---- */
 
 #define REPEATED 3 /* times that are no accident */
 

@@ -271,8 +271,6 @@ bool said_unpack(const void *bytes, size_t len, struct said *ret)
 	return whole;
 }
 
-/* ---- fields ---- */
-
 /* clang-format off */
 static const struct model_field home_list[] = {
 	FIELD_UPTO(CHOICE, home, kind, HOME_KINDS), FIELD(TEXT, home, key),

@@ -59,9 +59,6 @@ void backtrack_name_slot(const struct backtracker *reader, uint64_t address, boo
 	step->function = reader->frames[owner].start;
 }
 
-/* ---- functions that left by a jump --------------------------------------------------------------
- */
-
 /* Does this jump lead to where it failed, with the registers that it failed with? */
 static bool leads_there(const struct backtracker *reader, const struct trap *trap)
 {
@@ -124,9 +121,6 @@ bool backtrack_leapt(struct backtracker *reader, uint64_t at)
 	*frame = leap;
 	return true;
 }
-
-/* ---- frames that were run over ------------------------------------------------------------------
- */
 
 static void add_smashed(struct backtracker *reader, const struct machine_frame *frame, uint64_t cfa,
 			uint64_t address, const char *what)

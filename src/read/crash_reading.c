@@ -38,9 +38,6 @@ void crash_reading_deinit(struct crash_reading *crashed)
 	*crashed = (struct crash_reading){ 0 };
 }
 
-/* ---- freed blocks ------------------------------------------------------------------------------
- */
-
 /* Nobody has the place now: that needs no further proof. Where another block has it, the pointer
  * may be that one's. */
 static bool freed_now(const struct log_block *to)
@@ -93,9 +90,6 @@ static void tell_freed_use(const struct crash_reading *crashed, const struct log
 	}
 	VEC_PUSH(&ret->list, e);
 }
-
-/* ---- frees -------------------------------------------------------------------------------------
- */
 
 static bool block_of_free(struct event_log *log, const struct log_item *item, struct log_block *ret)
 {
@@ -186,9 +180,6 @@ static void tell_bad_frees(const struct crash_reading *crashed, struct symbols *
 		}
 	}
 }
-
-/* ---- all ---------------------------------------------------------------------------------------
- */
 
 static void tell_mapping(const struct crash_reading *crashed, const struct crash *crash,
 			 struct evidence_list *ret)

@@ -14,8 +14,6 @@
 #define LAST_WORDS_NS 10000000000u /* what its other threads may still write */
 #define TRAP_BREAKPOINT 3u	   /* int3: the instruction pointer is behind it */
 
-/* ---- which ---- */
-
 static int by_importance(const void *a, const void *b)
 {
 	const struct crash_place *x = a, *y = b;
@@ -183,8 +181,6 @@ void crash_places_deinit(struct crash_places *places)
 {
 	VEC_DEINIT(&places->list);
 }
-
-/* ---- one of them ---- */
 
 void crash_record_deinit(struct crash_record *record)
 {

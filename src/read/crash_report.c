@@ -50,8 +50,6 @@ static void read_owned(struct symbols *symbols, struct crash_record *record, con
 	pointers_tell(&pointers, symbols, ret);
 }
 
-/* ---- the crash ---- */
-
 static char *printable(const char *text, size_t len)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };

@@ -90,8 +90,6 @@ struct heap_finding damage_finding(const struct log_findings *r, enum heap_kind 
 	};
 }
 
-/* ---- records ---- */
-
 static void read_damage(struct log_findings *r, const struct log_item *item)
 {
 	static const enum heap_kind kinds[] = { [LOG_DAMAGE_BEFORE] = HEAP_UNDERFLOW,

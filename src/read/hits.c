@@ -11,8 +11,6 @@
 
 #define GREGS_NAMED 18u /* of the kernel's list, those that are registers */
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
 static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
 {
 	return hit->stack_bytes <= stack_bytes && hit->code_bytes <= LOG_HIT_CODE &&
@@ -88,9 +86,6 @@ void trial_hits_deinit(struct trial_hits *hits)
 	VEC_DEINIT(&hits->hits);
 }
 
-/* ---- where it was -----------------------------------------------------------------------------
- */
-
 struct places {
 	VEC(struct mapping) list; /* by address; borrows the log's texts */
 };
@@ -117,8 +112,6 @@ static void places_fill(const struct hit *caught, struct places *ret)
 	if (!in_file)
 		VEC_PUSH(&ret->list, code);
 }
-
-/* ---- the instruction ------------------------------------------------------------------------- */
 
 #define FUNCTION_FAR (1u << 20)
 
@@ -240,8 +233,6 @@ uint64_t watched_word(const uint8_t bytes[LOG_WATCH_BYTES], uint32_t len)
 	return word;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
 struct block_life *hit_block(struct event_log *log, const struct log_watched *watched,
 			     struct symbols *symbols)
 {
@@ -339,9 +330,6 @@ static struct block_life *tell_base(const struct hit *caught, const struct write
 	return block_behind(caught, base_register(writer), symbols);
 }
 
-/* ---- copies by the C library ------------------------------------------------------------------
- */
-
 #define COPY_MAX (UINT64_C(1) << 40)
 
 /* Functions of glibc that keep where they began in the register that they return it in: memcpy,
@@ -411,8 +399,6 @@ static void tell_copy(const struct hit *caught, const struct writer *writer,
 			   ? FIT_WIDE
 			   : store_fit_of(start, ret->store_len, address, caught->hit->bytes);
 }
-
-/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* A trap is behind the store: its own address names the right line. */
 static void tell_stack(const struct hit *caught, const struct writer *writer,

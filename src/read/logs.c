@@ -548,8 +548,6 @@ struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *lo
 	return NULL;
 }
 
-/* ---- stacks ---- */
-
 static void set_register(struct registers *registers, const char *name, uint64_t value)
 {
 	int number = arch_register_find(arch_native(), name);
@@ -720,7 +718,5 @@ uint32_t event_log_key_context(struct event_log *log, const struct block_key *ke
 	}
 	return 0;
 }
-
-/* ---- Python ---- */
 
 /* Many small pieces in one blob. */

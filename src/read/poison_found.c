@@ -192,8 +192,6 @@ static void add_halves(struct search *s)
 	}
 }
 
-/* ---- bytes ---- */
-
 static bool is_poison_byte(char c)
 {
 	return ((unsigned char)c & 0xc0) == 0x80;
@@ -215,8 +213,6 @@ static size_t read_bytes(struct search *s, size_t at)
 	}
 	return end;
 }
-
-/* ---- numbers ---- */
 
 /* False: it is no number in that base, or too large. */
 static bool parse(const char *text, size_t len, unsigned int base, uint64_t *ret)
@@ -300,8 +296,6 @@ void poison_find_in_output(const struct damage_source *of, const char *text, siz
 		VEC_DEINIT(&s.freed);
 	}
 }
-
-/* ---- registers ---- */
 
 /* Functions give these registers back as they got them, redhand's own included: what stands there
  * was read by the program. In the others there may be rests of redhand's. */

@@ -107,8 +107,6 @@ bool reading_is(const struct reading *reading, const struct reading_of *of)
 	       (of->signal == 0 || reading->of.signal == of->signal);
 }
 
-/* ---- parts ---- */
-
 /* Is it this caller who has to work it out? True once for each part. */
 static bool begin(struct reading *reading, unsigned int part)
 {

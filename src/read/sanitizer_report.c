@@ -28,8 +28,6 @@ static void report_drop(struct report *report)
 	*report = (struct report){ 0 };
 }
 
-/* ---- words ---- */
-
 static const char *after(const char *line, const char *words)
 {
 	const char *at = strstr(line, words);
@@ -51,8 +49,6 @@ static char *word(const char *text)
 {
 	return mem_strndup(text, strcspn(text, " \t"));
 }
-
-/* ---- headlines ---- */
 
 struct named {
 	const char *what;
@@ -170,8 +166,6 @@ static bool valgrind_headline(struct report *report, const char *line)
 	}
 	return true;
 }
-
-/* ---- frames ---- */
 
 /* What stands between the program and the tool that watches it. */
 static bool is_tools_own(const struct frame *frame)
@@ -320,8 +314,6 @@ static bool valgrind_frame(struct report *report, const char *line)
 	push(report, &frame);
 	return true;
 }
-
-/* ---- the block ---- */
 
 static struct block_life *block_of(struct reported *seen)
 {
@@ -488,8 +480,6 @@ static bool valgrind_detail(struct report *report, const char *line)
 		seen->kind = seen->write ? REPORTED_OVERFLOW : REPORTED_OVER_READ;
 	return true;
 }
-
-/* ---- the whole ---- */
 
 /* "==1234== " in front of what Valgrind says; NULL: it is none of its lines. */
 static const char *valgrind_line(const char *line)

@@ -104,9 +104,6 @@ static void tell_between(const struct event_log *log, const struct log_watch_cha
 	tell_others(changed, ret);
 }
 
-/* ---- the change --------------------------------------------------------------------------------
- */
-
 /* A hit that came with or after it, and that left what was found, explains it. One that was found
  * alongside another counts if that store covered it. */
 bool change_explained(const struct trial_hits *log, const struct event_log *in,

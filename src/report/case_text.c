@@ -50,7 +50,7 @@ static void print_lines(const char *text, const char *indent, FILE *out)
 		AUTO(mem_freep) char *line = mem_strndup(text, len);
 
 		text_print(line, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 		if (text[len] == '\0' || text[len + 1] == '\0')
 			return;
 		text += len + 1;
@@ -75,7 +75,7 @@ static void print_command(const struct strv *program, bool whole, FILE *out)
 		/* Not in the middle of a character. */
 		while (len > 0 && ((unsigned char)sb.data[len] & 0xc0) == 0x80)
 			len--;
-		(void)fprintf(out, "%.*s…", (int)len, sb.data);
+		put(out, "%.*s…", (int)len, sb.data);
 		return;
 	}
 	(void)fputs(strbuf_str(&sb), out);
@@ -83,44 +83,41 @@ static void print_command(const struct strv *program, bool whole, FILE *out)
 
 static void print_signature(const struct signature_count *s, FILE *out)
 {
-	(void)fprintf(out, "       %s %5" PRIu64 "  ", s->id, s->count);
+	put(out, "       %s %5" PRIu64 "  ", s->id, s->count);
 	text_print(s->summary, out);
-	(void)fprintf(out, "%s  (trial %" PRIu64 ")\n",
-		      s->always ? ": in every run, a separate issue" : "", s->trial);
+	put(out, "%s  (trial %" PRIu64 ")\n", s->always ? ": in every run, a separate issue" : "",
+	    s->trial);
 }
 
 static void print_series(const struct series_overview *s, bool verbose, FILE *out)
 {
 	size_t shown = 0;
 
-	(void)fprintf(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
+	put(out, "  %3lld  %-8s  ", (long long)s->id, s->command);
 	if (command_has_rate(s->command))
 		text_rate(&s->rate, out);
 	else
-		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed,
-			      s->rate.trials,
-			      strcmp(s->command, "minimize") == 0 ? ", of different lists"
-			      : strcmp(s->command, "bisect") == 0 ? ", of different commits"
-								  : "");
+		put(out, "%" PRIu64 " of %" PRIu64 " failed%s", s->rate.failed, s->rate.trials,
+		    strcmp(s->command, "minimize") == 0 ? ", of different lists"
+		    : strcmp(s->command, "bisect") == 0 ? ", of different commits"
+							: "");
 	if (s->jobs > 0)
-		(void)fprintf(out, "  %" PRIu64 " slot%s, %s", s->jobs, s->jobs == 1 ? "" : "s",
-			      s->observer);
+		put(out, "  %" PRIu64 " slot%s, %s", s->jobs, s->jobs == 1 ? "" : "s", s->observer);
 	if (s->program.count > 0) {
-		(void)fputs("\n       ", out);
+		put(out, "\n       ");
 		print_command(&s->program, verbose, out);
 	}
-	(void)fputc('\n', out);
+	put(out, "\n");
 	VEC_FOREACH (&s->arms, arm) {
-		(void)fprintf(out, "       %-16s ", arm->name);
+		put(out, "       %-16s ", arm->name);
 		text_rate(&arm->rate, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	VEC_FOREACH (&s->signatures, signature)
 		if (verbose || shown++ < SIGNATURES_SHOWN)
 			print_signature(signature, out);
 	if (!verbose && shown > SIGNATURES_SHOWN)
-		(void)fprintf(out, "       … and %zu more ways to fail\n",
-			      shown - SIGNATURES_SHOWN);
+		put(out, "       … and %zu more ways to fail\n", shown - SIGNATURES_SHOWN);
 }
 
 static void print_all_series(const struct case_overview *overview, bool verbose, FILE *out)
@@ -129,12 +126,12 @@ static void print_all_series(const struct case_overview *overview, bool verbose,
 	size_t first = verbose || count <= SERIES_SHOWN ? 0 : count - SERIES_SHOWN;
 
 	if (count == 0) {
-		(void)fprintf(out, "\nNo trials yet: redhand repro -- PROGRAM\n");
+		put(out, "\nNo trials yet: redhand repro -- PROGRAM\n");
 		return;
 	}
-	(void)fprintf(out, "\nSeries, the newest last:\n");
+	put(out, "\nSeries, the newest last:\n");
 	if (first > 0)
-		(void)fprintf(out, "  … %zu older ones (-v)\n", first);
+		put(out, "  … %zu older ones (-v)\n", first);
 	for (size_t i = first; i < count; i++)
 		print_series(&overview->series.items[i], verbose, out);
 }
@@ -145,46 +142,44 @@ static void print_minimal(const struct minimal_list *list, bool verbose, FILE *o
 
 	if (list->series == 0)
 		return;
-	(void)fprintf(out,
-		      "\nMinimal list, %zu of %" PRIu64
-		      " bring it out, each needed: %.1f %% sure (series %lld)\n",
-		      list->tests.count, list->total, list->confidence * 100,
-		      (long long)list->series);
+	put(out,
+	    "\nMinimal list, %zu of %" PRIu64
+	    " bring it out, each needed: %.1f %% sure (series %lld)\n",
+	    list->tests.count, list->total, list->confidence * 100, (long long)list->series);
 	for (size_t i = 0; i < list->tests.count; i++) {
 		if (!verbose && shown++ == TESTS_SHOWN) {
-			(void)fprintf(out, "       … and %zu more (-v)\n",
-				      list->tests.count - TESTS_SHOWN);
+			put(out, "       … and %zu more (-v)\n", list->tests.count - TESTS_SHOWN);
 			break;
 		}
-		(void)fputs("       ", out);
+		put(out, "       ");
 		text_print(list->tests.items[i], out);
 		(void)fputs(list->victim && strcmp(list->victim, list->tests.items[i]) == 0
 				    ? "   <- fails\n"
 				    : "\n",
 			    out);
 	}
-	(void)fputs("       this list: ", out);
+	put(out, "       this list: ");
 	text_rate(&list->minimal, out);
-	(void)fputs("\n       all tests: ", out);
+	put(out, "\n       all tests: ");
 	text_rate(&list->full, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 static void print_change(const struct hypothesis_change *change, FILE *out)
 {
 	char when[WHEN_MAX];
 
-	(void)fprintf(out, "       %s  %s", when_text(change->made_ms, when),
-		      hypothesis_status_word(change->status));
+	put(out, "       %s  %s", when_text(change->made_ms, when),
+	    hypothesis_status_word(change->status));
 	if (change->seen.trial != 0)
-		(void)fprintf(out, " by trial %" PRIu64, change->seen.trial);
+		put(out, " by trial %" PRIu64, change->seen.trial);
 	if (change->seen.evidence != 0)
-		(void)fprintf(out, " by evidence e%" PRIu64, change->seen.evidence);
+		put(out, " by evidence e%" PRIu64, change->seen.evidence);
 	if (change->because) {
-		(void)fputs(": ", out);
+		put(out, ": ");
 		print_lines(change->because, "         ", out);
 	} else {
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -195,7 +190,7 @@ static void print_evidence(const struct ledger_entry *h, bool verbose, FILE *out
 		verbose || h->evidence.count < EVIDENCE_SHOWN ? h->evidence.count : EVIDENCE_SHOWN;
 
 	for (size_t i = 0; i < shown; i++)
-		(void)fprintf(out, "%se%" PRIu64, i > 0 ? ", " : " (", h->evidence.items[i]);
+		put(out, "%se%" PRIu64, i > 0 ? ", " : " (", h->evidence.items[i]);
 	if (shown > 0)
 		(void)fputs(shown < h->evidence.count ? ", …)" : ")", out);
 }
@@ -205,10 +200,10 @@ static void print_basis(const struct ledger_entry *h, FILE *out)
 {
 	if (h->by == EXPERIMENT_KINDS || h->status == LEDGER_OPEN)
 		return;
-	(void)fprintf(out, " [%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
-		      h->telling == 1 ? "" : "s");
+	put(out, " [%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
+	    h->telling == 1 ? "" : "s");
 	if (h->status == LEDGER_EXCLUDED)
-		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
+		put(out, ", chance to miss it: %.2g %%", h->missed * 100);
 	(void)fputc(']', out);
 }
 
@@ -220,35 +215,34 @@ static void print_built_in(const struct verdict *verdict, bool verbose, FILE *ou
 	VEC_FOREACH (&verdict->ledger, h) {
 		if (h->status == LEDGER_UNTESTED)
 			continue;
-		(void)fprintf(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
+		put(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
 		print_said(verbose || !said_anything(&h->because) ? &h->text : &h->because, out);
 		if (verbose && said_anything(&h->because)) {
-			(void)fputs("\n       because ", out);
+			put(out, "\n       because ");
 			print_said(&h->because, out);
 		}
 		print_basis(h, out);
 		print_evidence(h, verbose, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	VEC_FOREACH (&verdict->ledger, h) {
 		if (h->status != LEDGER_UNTESTED)
 			continue;
 		if (verbose) {
-			(void)fprintf(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
+			put(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
 			print_said(&h->text, out);
-			(void)fputc('\n', out);
+			put(out, "\n");
 		} else {
-			(void)fprintf(out, "%s%s", untested++ == 0 ? "  not tested: " : ", ",
-				      h->id);
+			put(out, "%s%s", untested++ == 0 ? "  not tested: " : ", ", h->id);
 		}
 	}
 	if (untested > 0)
-		(void)fputc('\n', out);
+		put(out, "\n");
 }
 
 static void print_own(const struct hypothesis *h, bool verbose, FILE *out)
 {
-	(void)fprintf(out, "  %3" PRIu64 "  %-9s  ", h->id, status_words[h->status]);
+	put(out, "  %3" PRIu64 "  %-9s  ", h->id, status_words[h->status]);
 	print_lines(h->text, "                  ", out);
 	if (verbose)
 		VEC_FOREACH (&h->changes, change)
@@ -261,8 +255,8 @@ static void print_hypotheses(const struct case_overview *overview, bool verbose,
 {
 	if (overview->series.count + overview->notebook.hypotheses.count == 0)
 		return;
-	(void)fprintf(out, "\nExplanations%s:\n",
-		      overview->judged ? "" : ", with no evidence about the cause yet");
+	put(out, "\nExplanations%s:\n",
+	    overview->judged ? "" : ", with no evidence about the cause yet");
 	print_built_in(&overview->verdict, verbose, out);
 	VEC_FOREACH (&overview->notebook.hypotheses, h)
 		print_own(h, verbose, out);
@@ -284,7 +278,7 @@ static void print_decisions(const struct decision_list *decisions, bool verbose,
 		count += strcmp(d->stage, BISECT) != 0;
 	if (count == 0)
 		return;
-	(void)fprintf(out, "\nWhat the hunt decided, and why:\n");
+	put(out, "\nWhat the hunt decided, and why:\n");
 	VEC_FOREACH (&decisions->list, d) {
 		if (strcmp(d->stage, BISECT) == 0)
 			continue;
@@ -292,11 +286,11 @@ static void print_decisions(const struct decision_list *decisions, bool verbose,
 		if (!verbose && count > DECISIONS_FIRST + DECISIONS_LAST && at > DECISIONS_FIRST &&
 		    at <= count - DECISIONS_LAST) {
 			if (at == DECISIONS_FIRST + 1)
-				(void)fprintf(out, "  … %zu more (-v)\n",
-					      count - DECISIONS_FIRST - DECISIONS_LAST);
+				put(out, "  … %zu more (-v)\n",
+				    count - DECISIONS_FIRST - DECISIONS_LAST);
 			continue;
 		}
-		(void)fprintf(out, "  %-9s  ", d->stage);
+		put(out, "  %-9s  ", d->stage);
 		print_said_lines(&d->said, "             ", out);
 	}
 }
@@ -306,24 +300,24 @@ static void print_choices(const struct choice_list *choices, bool verbose, FILE 
 {
 	if (choices->list.count == 0)
 		return;
-	(void)fprintf(out, "\nWhat was tried, and what it brought:\n");
+	put(out, "\nWhat was tried, and what it brought:\n");
 	VEC_FOREACH (&choices->list, c) {
-		(void)fprintf(out, "  %-15s  ", c->experiment);
+		put(out, "  %-15s  ", c->experiment);
 		if (c->ended)
-			(void)fprintf(out, "%" PRIu64 " trials, %" PRIu64 " failed, %.1f s",
-				      c->trials, c->failures, c->seconds);
+			put(out, "%" PRIu64 " trials, %" PRIu64 " failed, %.1f s", c->trials,
+			    c->failures, c->seconds);
 		else
-			(void)fprintf(out, "has not ended");
-		(void)fprintf(out, " (expected: %.0f, %.0f, %.1f s)", c->expected_trials,
-			      c->expected_failures, c->expected_s);
+			put(out, "has not ended");
+		put(out, " (expected: %.0f, %.0f, %.1f s)", c->expected_trials,
+		    c->expected_failures, c->expected_s);
 		if (c->ended) {
 			AUTO(mem_freep) char *brought = words_of(&c->brought);
 
-			(void)fprintf(out, ": %s", brought ? brought : "");
+			put(out, ": %s", brought ? brought : "");
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 		if (verbose) {
-			(void)fputs("                   ", out);
+			put(out, "                   ");
 			print_said_lines(&c->why, "                   ", out);
 		}
 	}
@@ -339,7 +333,7 @@ static void print_bisected(const struct decision_list *decisions, FILE *out)
 			last = d;
 	if (!last)
 		return;
-	(void)fputs("\nBisected: ", out);
+	put(out, "\nBisected: ");
 	print_said_lines(&last->said, "  ", out);
 }
 
@@ -349,21 +343,21 @@ static void print_verdict(const struct case_overview *overview, FILE *out)
 
 	if (!overview->judged)
 		return;
-	(void)fprintf(out, "\nVerdict%s: ",
-		      v->class == VERDICT_NOT_CAUGHT ? ""
-		      : v->firm			     ? ", firm"
-						     : ", probable only");
+	put(out, "\nVerdict%s: ",
+	    v->class == VERDICT_NOT_CAUGHT ? ""
+	    : v->firm			   ? ", firm"
+					   : ", probable only");
 	print_said(&v->sentence, out);
-	(void)fprintf(out, " [%s]\n", verdict_class_name(v->class));
+	put(out, " [%s]\n", verdict_class_name(v->class));
 	VEC_FOREACH (&v->doubts.list, doubt) {
-		(void)fputs("  but ", out);
+		put(out, "  but ");
 		print_said(doubt, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	if (said_anything(&v->next)) {
-		(void)fputs("  next: ", out);
+		put(out, "  next: ");
 		print_said(&v->next, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -374,16 +368,16 @@ static void print_sightings(const struct case_overview *overview, bool verbose, 
 
 	if (count == 0)
 		return;
-	(void)fprintf(out, "\nCaught by watch, the newest last:\n");
+	put(out, "\nCaught by watch, the newest last:\n");
 	if (from > 0)
-		(void)fprintf(out, "  … %zu older ones (-v)\n", from);
+		put(out, "  … %zu older ones (-v)\n", from);
 	for (size_t i = from; i < count; i++) {
 		const struct sighting_overview *s = &overview->sightings.items[i];
 
-		(void)fprintf(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
-			      s->failing ? " (failed)" : "");
+		put(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
+		    s->failing ? " (failed)" : "");
 		print_said(&s->text, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -393,10 +387,9 @@ static void print_workarounds(const struct notebook *notebook, FILE *out)
 
 	if (notebook->workarounds.count == 0)
 		return;
-	(void)fprintf(out, "\nWorkarounds in place. They hide an open bug; it is not fixed:\n");
+	put(out, "\nWorkarounds in place. They hide an open bug; it is not fixed:\n");
 	VEC_FOREACH (&notebook->workarounds, w) {
-		(void)fprintf(out, "  %3" PRIu64 "  since %s  ", w->id,
-			      when_text(w->made_ms, when));
+		put(out, "  %3" PRIu64 "  since %s  ", w->id, when_text(w->made_ms, when));
 		print_lines(w->text, "       ", out);
 	}
 }
@@ -409,14 +402,13 @@ static void print_notes(const struct notebook *notebook, bool verbose, FILE *out
 
 	if (count == 0)
 		return;
-	(void)fprintf(out, "\nNotes:\n");
+	put(out, "\nNotes:\n");
 	if (first > 0)
-		(void)fprintf(out, "  … %zu older ones (-v)\n", first);
+		put(out, "  … %zu older ones (-v)\n", first);
 	for (size_t i = first; i < count; i++) {
 		const struct note *note = &notebook->notes.items[i];
 
-		(void)fprintf(out, "  %3" PRIu64 "  %s  ", note->id,
-			      when_text(note->made_ms, when));
+		put(out, "  %3" PRIu64 "  %s  ", note->id, when_text(note->made_ms, when));
 		print_lines(note->text, "       ", out);
 	}
 }
@@ -434,9 +426,9 @@ static void print_world(const struct world *world, FILE *out)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!rows[i].value)
 			continue;
-		(void)fprintf(out, "  %-8s ", rows[i].name);
+		put(out, "  %-8s ", rows[i].name);
 		text_print(rows[i].value, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -444,12 +436,12 @@ static void print_parking(const struct parking *parking, FILE *out)
 {
 	char when[WHEN_MAX];
 
-	(void)fprintf(out, "\nPARKED since %s\n  because  ", when_text(parking->made_ms, when));
+	put(out, "\nPARKED since %s\n  because  ", when_text(parking->made_ms, when));
 	print_lines(parking->because, "           ", out);
-	(void)fprintf(out, "  until    ");
+	put(out, "  until    ");
 	print_lines(parking->until, "           ", out);
 	print_world(&parking->world, out);
-	(void)fprintf(out, "  redhand case resume goes on; it first runs the sentinel\n");
+	put(out, "  redhand case resume goes on; it first runs the sentinel\n");
 }
 
 /* What the last resumption went through. */
@@ -461,7 +453,7 @@ static void print_resumed(const struct notebook *notebook, FILE *out)
 	if (notebook->parkings.count == 0)
 		return;
 	last = &notebook->parkings.items[notebook->parkings.count - 1];
-	(void)fprintf(out, "\nResumed %s: ", when_text(last->resumed_ms, when));
+	put(out, "\nResumed %s: ", when_text(last->resumed_ms, when));
 	print_lines(last->gate ? last->gate : "", "  ", out);
 }
 
@@ -469,12 +461,12 @@ static void print_sentinel(const struct sentinel_note *s, FILE *out)
 {
 	if (!s)
 		return;
-	(void)fprintf(out, "\nSentinel: ");
+	put(out, "\nSentinel: ");
 	text_print(s->dir, out);
-	(void)fprintf(out,
-		      " (seen from the case), expects %s, %" PRIu64 " of %" PRIu64
-		      "; its run.sh --expect fixed proves a fix\n",
-		      s->signature, s->failed, s->trials);
+	put(out,
+	    " (seen from the case), expects %s, %" PRIu64 " of %" PRIu64
+	    "; its run.sh --expect fixed proves a fix\n",
+	    s->signature, s->failed, s->trials);
 }
 
 void report_case_text(const struct case_overview *overview, bool verbose, FILE *out)
@@ -485,8 +477,8 @@ void report_case_text(const struct case_overview *overview, bool verbose, FILE *
 
 	VEC_FOREACH (&overview->series, s)
 		trials += s->rate.trials;
-	(void)fprintf(out, "Case %s: %zu series, %" PRIu64 " trials\n", overview->case_dir,
-		      overview->series.count, trials);
+	put(out, "Case %s: %zu series, %" PRIu64 " trials\n", overview->case_dir,
+	    overview->series.count, trials);
 	if (parking)
 		print_parking(parking, out);
 	else
@@ -515,11 +507,11 @@ static void print_line(const struct case_line *line, FILE *out)
 	uint64_t trials = 0;
 
 	text_print(line->dir, out);
-	(void)fputs(": ", out);
+	put(out, ": ");
 	if (line->trouble) {
-		(void)fputs("cannot be read: ", out);
+		put(out, "cannot be read: ");
 		text_print(line->trouble, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 		return;
 	}
 	VEC_FOREACH (&line->overview.series, s)
@@ -529,23 +521,23 @@ static void print_line(const struct case_line *line, FILE *out)
 	else if (line->overview.minimal.series != 0)
 		text_rate(&line->overview.minimal.full, out);
 	else
-		(void)fputs("nothing that comes and goes", out);
-	(void)fprintf(out, "; %" PRIu64 " trials", trials);
+		put(out, "nothing that comes and goes");
+	put(out, "; %" PRIu64 " trials", trials);
 	if (line->overview.judged && line->overview.verdict.class != VERDICT_NOT_CAUGHT)
-		(void)fprintf(out, "; %s%s", verdict_class_name(line->overview.verdict.class),
-			      line->overview.verdict.firm ? "" : ", probably");
+		put(out, "; %s%s", verdict_class_name(line->overview.verdict.class),
+		    line->overview.verdict.firm ? "" : ", probably");
 	if (notebook->workarounds.count > 0)
-		(void)fprintf(out, "; %zu workaround%s in place", notebook->workarounds.count,
-			      notebook->workarounds.count == 1 ? "" : "s");
+		put(out, "; %zu workaround%s in place", notebook->workarounds.count,
+		    notebook->workarounds.count == 1 ? "" : "s");
 	if (parking) {
-		(void)fputs("; PARKED until ", out);
+		put(out, "; PARKED until ");
 		text_print(parking->until, out);
 	}
 	if (latest && latest->program.count > 0) {
-		(void)fputs("; ", out);
+		put(out, "; ");
 		print_command(&latest->program, false, out);
 	}
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 /* Two cases whose verdicts name the same code. */
@@ -557,7 +549,7 @@ static void print_suspicion(const struct case_line *a, const struct case_line *b
 		verdicts_common(&a->overview.verdict, &b->overview.verdict, &relation.common);
 	if (relation.common.count > 0) {
 		text_print(a->dir, out);
-		(void)fputs(" and ", out);
+		put(out, " and ");
 		report_relation_text(&relation, out);
 	}
 	strv_deinit(&relation.common);
@@ -566,7 +558,7 @@ static void print_suspicion(const struct case_line *a, const struct case_line *b
 void report_cases_text(const struct case_lines *lines, FILE *out)
 {
 	if (lines->list.count == 0)
-		(void)fprintf(out, "No case here or below. redhand repro -- PROGRAM makes one.\n");
+		put(out, "No case here or below. redhand repro -- PROGRAM makes one.\n");
 	VEC_FOREACH (&lines->list, line)
 		print_line(line, out);
 	VEC_FOREACH (&lines->list, line)
@@ -580,14 +572,13 @@ void report_trial_lines_text(const struct trial_lines *lines, FILE *out)
 	char when[WHEN_MAX];
 
 	if (lines->list.count == 0)
-		(void)fprintf(out, "No trial is stored.\n");
+		put(out, "No trial is stored.\n");
 	VEC_FOREACH (&lines->list, line) {
-		(void)fprintf(out, "%6llu  %s  %-9s %8.2f s  %s  ",
-			      (unsigned long long)line->number, when_text(line->started_ms, when),
-			      line->command, (double)line->wall_ns / 1e9,
-			      line->kept ? "kept" : "    ");
+		put(out, "%6llu  %s  %-9s %8.2f s  %s  ", (unsigned long long)line->number,
+		    when_text(line->started_ms, when), line->command, (double)line->wall_ns / 1e9,
+		    line->kept ? "kept" : "    ");
 		text_print(line->summaries ? line->summaries : "passed", out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -595,30 +586,30 @@ void report_resumption_text(const struct resumption *r, FILE *out)
 {
 	char when[WHEN_MAX];
 
-	(void)fprintf(out, "Parked since %s because ", when_text(r->parking->made_ms, when));
+	put(out, "Parked since %s because ", when_text(r->parking->made_ms, when));
 	print_lines(r->parking->because, "  ", out);
-	(void)fprintf(out, "until ");
+	put(out, "until ");
 	print_lines(r->parking->until, "  ", out);
-	(void)fprintf(out, r->changes->count > 0 ? "\nChanged since then:\n"
-						 : "\nNothing that is known has changed since.\n");
+	put(out, r->changes->count > 0 ? "\nChanged since then:\n"
+				       : "\nNothing that is known has changed since.\n");
 	for (size_t i = 0; i < r->changes->count; i++) {
-		(void)fputs("  ", out);
+		put(out, "  ");
 		text_print(r->changes->items[i], out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	if (r->gate) {
-		(void)fputs("\nThe sentinel: ", out);
+		put(out, "\nThe sentinel: ");
 		print_said(&r->gate->sentence, out);
-		(void)fputs(".\n", out);
+		put(out, ".\n");
 		VEC_FOREACH (&r->gate->notes.list, note) {
-			(void)fputs("  ", out);
+			put(out, "  ");
 			print_said(note, out);
-			(void)fputc('\n', out);
+			put(out, "\n");
 		}
 	}
 	if (r->reason)
-		(void)fprintf(out, "\n%s: %s.\n",
-			      r->resumed ? "Resumed all the same" : "Not resumed", r->reason);
+		put(out, "\n%s: %s.\n", r->resumed ? "Resumed all the same" : "Not resumed",
+		    r->reason);
 	else
-		(void)fprintf(out, "\nResumed. redhand case show tells where it stood.\n");
+		put(out, "\nResumed. redhand case show tells where it stood.\n");
 }

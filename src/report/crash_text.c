@@ -27,39 +27,38 @@
 static void print_inside(const struct frame *frame, FILE *out)
 {
 	if (frame_in_piece(frame))
-		(void)fprintf(out, "+0x%" PRIx64, frame->offset);
+		put(out, "+0x%" PRIx64, frame->offset);
 }
 
 void text_frame(const struct frame *frame, FILE *out)
 {
 	if (frame->function)
-		(void)fprintf(out, "%s", frame->function);
+		put(out, "%s", frame->function);
 	else if (frame->module)
-		(void)fprintf(out, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
+		put(out, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
-		(void)fprintf(out, "0x%" PRIx64, frame->address);
+		put(out, "0x%" PRIx64, frame->address);
 	print_inside(frame, out);
 	if (frame->file && frame->line > 0)
-		(void)fprintf(out, "  %s:%u", frame->file, frame->line);
+		put(out, "  %s:%u", frame->file, frame->line);
 	else if (frame->function && frame->module)
-		(void)fprintf(out, "  in %s", cstr_base(frame->module));
+		put(out, "  in %s", cstr_base(frame->module));
 	if (frame->kind == FRAME_INLINE)
-		(void)fprintf(out, "  (inlined)");
+		put(out, "  (inlined)");
 	else if (frame->kind == FRAME_PYTHON)
-		(void)fprintf(out, "  (Python)");
+		put(out, "  (Python)");
 	else if (frame->kind == FRAME_JIT)
-		(void)fprintf(out, "  (emitted code)");
+		put(out, "  (emitted code)");
 	if (frame->flags & FRAME_GUESSED)
-		(void)fprintf(out, "  (a guess)");
+		put(out, "  (a guess)");
 	if (frame->flags & FRAME_RETURNED)
 		/* Only a hook saw it return; else a former call that ended at the same place may
 		 * have left the same. */
-		(void)fprintf(out,
-			      frame->flags & FRAME_EXACT
-				      ? "  (its return led there)"
-				      : "  (its return led there, by what is left on the stack)");
+		put(out, frame->flags & FRAME_EXACT
+				 ? "  (its return led there)"
+				 : "  (its return led there, by what is left on the stack)");
 	if (frame->flags & FRAME_FILE_REPLACED)
-		(void)fprintf(out, "  (the file has changed since)");
+		put(out, "  (the file has changed since)");
 }
 
 static bool same_frame(const struct frame *a, const struct frame *b)
@@ -102,15 +101,14 @@ static size_t print_frames(const struct stack *stack, size_t first, size_t limit
 		size_t end = i + (length > 0 ? length : 1);
 
 		for (size_t k = i; k < end; k++, lines++) {
-			(void)fprintf(out, "%s%-2zu ", indent, k);
+			put(out, "%s%-2zu ", indent, k);
 			text_frame(&stack->frames[k], out);
-			(void)fputc('\n', out);
+			put(out, "\n");
 		}
 		if (length == 1)
-			(void)fprintf(out, "%s… the same %zu times more\n", indent, times);
+			put(out, "%s… the same %zu times more\n", indent, times);
 		else if (length > 1)
-			(void)fprintf(out, "%s… these %zu frames %zu times more\n", indent, length,
-				      times);
+			put(out, "%s… these %zu frames %zu times more\n", indent, length, times);
 		i = end + times * length;
 	}
 	return i;
@@ -121,7 +119,7 @@ void text_frames(const struct stack *stack, size_t limit, const char *indent, FI
 	size_t shown = print_frames(stack, 0, limit, indent, out);
 
 	if (stack->count > shown)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+		put(out, "%s… %zu more\n", indent, stack->count - shown);
 }
 
 /* What comes behind the frames that were printed. */
@@ -136,9 +134,9 @@ static void print_end(const struct stack *stack, size_t shown, const char *inden
 	};
 
 	if (stack->count > shown)
-		(void)fprintf(out, "%s… %zu more\n", indent, stack->count - shown);
+		put(out, "%s… %zu more\n", indent, stack->count - shown);
 	else if (ends[stack->end])
-		(void)fprintf(out, "%s(%s)\n", indent, ends[stack->end]);
+		put(out, "%s(%s)\n", indent, ends[stack->end]);
 }
 
 /* Only the first frames, and not those of the C library that lead from the program's own to
@@ -150,7 +148,7 @@ static void print_brief(const struct stack *stack, const struct frame *site, con
 	size_t first = at > INNER_SHOWN ? at - 1 : 0, shown;
 
 	if (first > 0)
-		(void)fprintf(out, "%s… %zu inner frames\n", indent, first);
+		put(out, "%s… %zu inner frames\n", indent, first);
 	shown = print_frames(stack, first, BRIEF_FRAMES, indent, out);
 	print_end(stack, shown, indent, out);
 }
@@ -181,15 +179,15 @@ void text_source(const struct stack *stack, const char *indent, FILE *out)
 	}
 	if (!source)
 		return;
-	(void)fprintf(out, "\n%s%s:%u\n", indent, frame->file, frame->line);
+	put(out, "\n%s%s:%u\n", indent, frame->file, frame->line);
 	for (uint32_t n = 1; n <= frame->line + SOURCE_AROUND && getline(&line, &room, source) >= 0;
 	     n++) {
 		if (n + SOURCE_AROUND < frame->line)
 			continue;
 		strbuf_clear(&sb);
 		strbuf_add_printable(&sb, line, strcspn(line, "\r\n"));
-		(void)fprintf(out, "%s%s%5u  %.160s\n", indent, n == frame->line ? ">" : " ", n,
-			      strbuf_str(&sb));
+		put(out, "%s%s%5u  %.160s\n", indent, n == frame->line ? ">" : " ", n,
+		    strbuf_str(&sb));
 	}
 	free(line);
 	(void)fclose(source);
@@ -200,7 +198,7 @@ static void print_site(const char *what, const struct stack *stack, const char *
 {
 	if (stack->count == 0)
 		return;
-	(void)fprintf(out, "%s%s\n", indent, what);
+	put(out, "%s%s\n", indent, what);
 	text_stack(stack, frames, "        ", out);
 }
 
@@ -220,27 +218,24 @@ static void print_block(const struct crash *crash, const struct block_life *bloc
 	int64_t offset = (int64_t)(block->value - block->start);
 	char name[BLOCK_NAME_BYTES];
 
-	(void)fprintf(out, "  %s %s block %s, %" PRIu64 " bytes, ", block->via,
-		      block->poison ? "was read from" : "->", block_name(block->id, name),
-		      block->size);
+	put(out, "  %s %s block %s, %" PRIu64 " bytes, ", block->via,
+	    block->poison ? "was read from" : "->", block_name(block->id, name), block->size);
 	if (block->poison)
-		(void)fprintf(out, "overwritten when it was freed");
+		put(out, "overwritten when it was freed");
 	else if (block->beyond)
-		(void)fprintf(out, "%" PRId64 " bytes behind its end",
-			      offset - (int64_t)block->size);
+		put(out, "%" PRId64 " bytes behind its end", offset - (int64_t)block->size);
 	else
-		(void)fprintf(out, "offset %" PRId64, offset);
+		put(out, "offset %" PRId64, offset);
 	if (block->former)
-		(void)fprintf(out, has_heir(crash, block)
-					   ? ": FREED, and another block has its place now"
-					   : ": FREED, and another block had its place after it");
+		put(out, has_heir(crash, block)
+				 ? ": FREED, and another block has its place now"
+				 : ": FREED, and another block had its place after it");
 	else
-		(void)fprintf(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
+		put(out, ": %s", block->state == BLOCK_FREED ? "FREED" : "live");
 	if (block->state == BLOCK_FREED && block->freed_events > 0)
-		(void)fprintf(out, " (at most %" PRIu64 " allocations and frees ago)",
-			      block->freed_events);
-	(void)fprintf(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
-		      block->python ? ", an object of Python's" : "");
+		put(out, " (at most %" PRIu64 " allocations and frees ago)", block->freed_events);
+	put(out, "\n      key %s%s\n", block->key ? block->key : "unknown",
+	    block->python ? ", an object of Python's" : "");
 	print_site("allocated by", &block->allocated, "      ", LIFE_FRAMES, out);
 	print_site("freed by", &block->freed, "      ", LIFE_FRAMES, out);
 }
@@ -252,17 +247,17 @@ static void print_cut(const struct crash *crash, FILE *out)
 	if (crash->fault != FAULT_MAPPING_SHRANK)
 		return;
 	if (!cut) {
-		(void)fprintf(out,
-			      "\nNobody was seen making %s shorter; --observe ids watches for "
-			      "that in every process of every slot.\n",
-			      crash->file);
+		put(out,
+		    "\nNobody was seen making %s shorter; --observe ids watches for "
+		    "that in every process of every slot.\n",
+		    crash->file);
 		return;
 	}
-	(void)fprintf(out,
-		      "\n%s was made shorter %.3f s before, from %" PRId64 " to %" PRId64
-		      " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
-		      crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
-		      cstr_base(cut->program), cut->trial);
+	put(out,
+	    "\n%s was made shorter %.3f s before, from %" PRId64 " to %" PRId64
+	    " bytes, by %s in process %d (%s, trial %" PRIu64 "):\n",
+	    crash->file, cut->before_s, cut->old_size, cut->new_size, cut->how, cut->pid,
+	    cstr_base(cut->program), cut->trial);
 	text_stack(&cut->stack, CUT_FRAMES, "  ", out);
 }
 
@@ -270,34 +265,34 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 {
 	AUTO(mem_freep) char *words = words_of(&crash->words);
 
-	(void)fprintf(out, "%s%s\n", indent, words ? words : signal_name(crash->signal));
+	put(out, "%s%s\n", indent, words ? words : signal_name(crash->signal));
 	print_brief(&crash->stack, crash_site(crash), indent, out);
 	VEC_FOREACH (&crash->blocks, block) {
 		if (!block->telling || (!block->former && block->state != BLOCK_FREED))
 			continue;
-		(void)fprintf(out, "%s%s leads to a freed block of %" PRIu64 " bytes", indent,
-			      block->via, block->size);
+		put(out, "%s%s leads to a freed block of %" PRIu64 " bytes", indent, block->via,
+		    block->size);
 		if (block->freed.count > 0) {
-			(void)fprintf(out, ", freed by ");
+			put(out, ", freed by ");
 			text_frame(&block->freed.frames[0], out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 		break;
 	}
 	if (crash->cut && crash->cut->stack.count > 0) {
-		(void)fprintf(out, "%smade shorter by process %d: ", indent, crash->cut->pid);
+		put(out, "%smade shorter by process %d: ", indent, crash->cut->pid);
 		text_frame(&crash->cut->stack.frames[0], out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
 static void print_registers(const struct crash *crash, FILE *out)
 {
-	(void)fprintf(out, "\nRegisters:\n");
+	put(out, "\nRegisters:\n");
 	for (unsigned int i = 0; i < crash->register_count; i++)
-		(void)fprintf(out, "  %-3s 0x%016" PRIx64 "%s", crash->registers[i].name,
-			      crash->registers[i].value, i % 3 == 2 ? "\n" : "");
-	(void)fputc('\n', out);
+		put(out, "  %-3s 0x%016" PRIx64 "%s", crash->registers[i].name,
+		    crash->registers[i].value, i % 3 == 2 ? "\n" : "");
+	put(out, "\n");
 }
 
 #define BLOCKS_SHOWN 6
@@ -308,30 +303,30 @@ static void print_blocks(const struct crash *crash, bool verbose, FILE *out)
 		verbose || crash->blocks.count < BLOCKS_SHOWN ? crash->blocks.count : BLOCKS_SHOWN;
 
 	if (shown > 0)
-		(void)fprintf(out, "\nWhat its pointers lead to:\n");
+		put(out, "\nWhat its pointers lead to:\n");
 	for (size_t i = 0; i < shown; i++)
 		print_block(crash, &crash->blocks.items[i], out);
 	if (crash->blocks.count > shown)
-		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - shown);
+		put(out, "  … %zu more (-v)\n", crash->blocks.count - shown);
 }
 
 static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 {
 	AUTO(mem_freep) char *words = words_of(&crash->words);
 
-	(void)fprintf(out, "\n%s in process %d (%s)%s%s: %s\n", signal_name(crash->signal),
-		      crash->pid, crash->program ? cstr_base(crash->program) : "?",
-		      crash->thread && crash->thread[0] != '\0' ? ", thread " : "",
-		      crash->thread ? crash->thread : "", words ? words : "");
+	put(out, "\n%s in process %d (%s)%s%s: %s\n", signal_name(crash->signal), crash->pid,
+	    crash->program ? cstr_base(crash->program) : "?",
+	    crash->thread && crash->thread[0] != '\0' ? ", thread " : "",
+	    crash->thread ? crash->thread : "", words ? words : "");
 	if (crash->command)
-		(void)fprintf(out, "  command: %s\n", crash->command);
+		put(out, "  command: %s\n", crash->command);
 	if (crash->cut_short)
-		(void)fprintf(out, "  (the record of this crash is not whole)\n");
+		put(out, "  (the record of this crash is not whole)\n");
 	if (crash->instruction)
-		(void)fprintf(out, "  instruction: %s\n", crash->instruction);
+		put(out, "  instruction: %s\n", crash->instruction);
 	if (crash->origin)
-		(void)fprintf(out, "  its pointer was loaded by: %s\n", crash->origin);
-	(void)fprintf(out, "\nStack:\n");
+		put(out, "  its pointer was loaded by: %s\n", crash->origin);
+	put(out, "\nStack:\n");
 	text_stack(&crash->stack, FRAMES, "  ", out);
 	text_source(&crash->stack, "  ", out);
 	print_cut(crash, out);
@@ -388,34 +383,33 @@ static void print_chaos(const struct chaos *chaos, FILE *out)
 
 	describe_chaos(chaos, &what);
 	chaos_list(chaos->knobs, &knobs);
-	(void)fprintf(out, "  disturbed: %s\n", strbuf_str(&what));
-	(void)fprintf(out, "  so again with: --chaos-seed %" PRIu64, chaos->seed);
+	put(out, "  disturbed: %s\n", strbuf_str(&what));
+	put(out, "  so again with: --chaos-seed %" PRIu64, chaos->seed);
 	if (chaos->knobs != CHAOS_ALL)
-		(void)fprintf(out, " --chaos %s", strbuf_str(&knobs));
-	(void)fputc('\n', out);
+		put(out, " --chaos %s", strbuf_str(&knobs));
+	put(out, "\n");
 }
 
 void report_trial_text(const struct trial_report *trial, bool verbose, FILE *out)
 {
-	(void)fprintf(out, "Trial %" PRIu64 " on slot %u, %.3f s: %s\n", trial->trial, trial->slot,
-		      trial->seconds, trial->outcome);
+	put(out, "Trial %" PRIu64 " on slot %u, %.3f s: %s\n", trial->trial, trial->slot,
+	    trial->seconds, trial->outcome);
 	if (trial->last_crumb)
-		(void)fprintf(out, "  last line: %s\n", trial->last_crumb);
+		put(out, "  last line: %s\n", trial->last_crumb);
 	if (trial->kept)
-		(void)fprintf(out, "  its output: %s/trials/%" PRIu64 "\n", trial->case_dir,
-			      trial->trial);
+		put(out, "  its output: %s/trials/%" PRIu64 "\n", trial->case_dir, trial->trial);
 	else
-		(void)fprintf(out, "  its directory was not kept (see --keep)\n");
+		put(out, "  its directory was not kept (see --keep)\n");
 	if (trial->chaos)
 		print_chaos(trial->chaos, out);
 	VEC_FOREACH (&trial->report->crashes, crash)
 		print_crash(crash, verbose, out);
 	if (trial->report->crashes.count == 0)
-		(void)fprintf(out, "\nNo crash was recorded in it.\n");
+		put(out, "\nNo crash was recorded in it.\n");
 	VEC_FOREACH (&trial->report->notes.list, note) {
 		AUTO(mem_freep) char *text = words_of(note);
 
-		(void)fprintf(out, "%sNote: %s.\n",
-			      note == trial->report->notes.list.items ? "\n" : "", text);
+		put(out, "%sNote: %s.\n", note == trial->report->notes.list.items ? "\n" : "",
+		    text);
 	}
 }

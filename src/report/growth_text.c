@@ -18,11 +18,11 @@
 static void print_bytes(double bytes, FILE *out)
 {
 	if (bytes < 10240)
-		(void)fprintf(out, "%.4g bytes", bytes);
+		put(out, "%.4g bytes", bytes);
 	else if (bytes < 10240.0 * 1024)
-		(void)fprintf(out, "%.1f KiB", bytes / 1024);
+		put(out, "%.1f KiB", bytes / 1024);
 	else
-		(void)fprintf(out, "%.1f MiB", bytes / 1024 / 1024);
+		put(out, "%.1f MiB", bytes / 1024 / 1024);
 }
 
 static const char *unit(const struct growth_report *report)
@@ -35,17 +35,16 @@ static void print_place(const struct growth_site *site, bool verbose, FILE *out)
 	size_t shown = verbose ? site->stack.count : FRAMES_SHOWN;
 
 	if (site->stack.count == 0)
-		(void)fprintf(out, "     (its stack was lost)\n");
+		put(out, "     (its stack was lost)\n");
 	if (site->shared < site->stack.count && site->context_count > 1) {
 		for (size_t i = 0; i < site->shared && i < shown; i++) {
-			(void)fprintf(out, "     %-2zu ", i);
+			put(out, "     %-2zu ", i);
 			text_frame(&site->stack.frames[i], out);
-			(void)fputc('\n', out);
+			put(out, "\n");
 		}
-		(void)fprintf(out, "     from %" PRIu64 " different callers, such as ",
-			      site->context_count);
+		put(out, "     from %" PRIu64 " different callers, such as ", site->context_count);
 		text_frame(&site->stack.frames[site->shared], out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 		return;
 	}
 	text_frames(&site->stack, shown, "     ", out);
@@ -60,17 +59,16 @@ static void print_tests(const struct growth_report *report, const struct growth_
 		const struct growth_test *test = &site->by_test.items[i];
 
 		if (test->blocks != 0)
-			(void)fprintf(out, "       %+" PRId64 " block%s  %s", test->blocks,
-				      test->blocks == 1 ? " " : "s", test->name);
+			put(out, "       %+" PRId64 " block%s  %s", test->blocks,
+			    test->blocks == 1 ? " " : "s", test->name);
 		else
-			(void)fprintf(out, "       %+" PRId64 " bytes  %s", test->bytes,
-				      test->name);
+			put(out, "       %+" PRId64 " bytes  %s", test->bytes, test->name);
 		if (test->times > 1)
-			(void)fprintf(out, "  (in %" PRIu64 " runs of it)", test->times);
-		(void)fputc('\n', out);
+			put(out, "  (in %" PRIu64 " runs of it)", test->times);
+		put(out, "\n");
 	}
 	if (site->by_test.count > shown)
-		(void)fprintf(out, "       … and other %ss\n", unit(report));
+		put(out, "       … and other %ss\n", unit(report));
 }
 
 static void print_holder(const struct growth_holder *holder, uint64_t looked_for, FILE *out)
@@ -78,26 +76,25 @@ static void print_holder(const struct growth_holder *holder, uint64_t looked_for
 	const char *slash = holder->module ? strrchr(holder->module, '/') : NULL;
 
 	if (strcmp(holder->kind, "block") == 0) {
-		(void)fprintf(out,
-			      "       %" PRIu64 " of %" PRIu64 " by a block of %" PRIu64
-			      " bytes, at offset %" PRIu64 ", allocated by\n",
-			      holder->pointers, looked_for, holder->size, holder->offset);
+		put(out,
+		    "       %" PRIu64 " of %" PRIu64 " by a block of %" PRIu64
+		    " bytes, at offset %" PRIu64 ", allocated by\n",
+		    holder->pointers, looked_for, holder->size, holder->offset);
 		text_frames(&holder->stack, HOLDER_FRAMES, "         ", out);
 		if (holder->root)
-			(void)fprintf(out, "         and reached from the global %s\n",
-				      holder->root);
+			put(out, "         and reached from the global %s\n", holder->root);
 		return;
 	}
-	(void)fprintf(out, "       %" PRIu64 " pointer%s in ", holder->pointers,
-		      holder->pointers == 1 ? "" : "s");
+	put(out, "       %" PRIu64 " pointer%s in ", holder->pointers,
+	    holder->pointers == 1 ? "" : "s");
 	if (strcmp(holder->kind, "global") == 0)
-		(void)fprintf(out, "the global %s of %s\n", holder->name ? holder->name : "data",
-			      slash ? slash + 1 : "the program");
+		put(out, "the global %s of %s\n", holder->name ? holder->name : "data",
+		    slash ? slash + 1 : "the program");
 	else
-		(void)fprintf(out, "%s\n",
-			      strcmp(holder->kind, "stack") == 0
-				      ? "a stack (it may be a leftover of an earlier call)"
-				      : "memory that was not allocated as a block");
+		put(out, "%s\n",
+		    strcmp(holder->kind, "stack") == 0
+			    ? "a stack (it may be a leftover of an earlier call)"
+			    : "memory that was not allocated as a block");
 }
 
 static void print_holders(const struct growth_site *site, bool verbose, FILE *out)
@@ -105,17 +102,17 @@ static void print_holders(const struct growth_site *site, bool verbose, FILE *ou
 	size_t shown = verbose ? site->holders.count : HOLDERS_SHOWN;
 
 	if (site->looked_for == 0) {
-		(void)fprintf(out, "     who holds them is not known\n");
+		put(out, "     who holds them is not known\n");
 		return;
 	}
 	if (site->holders.count == 0) {
-		(void)fprintf(out,
-			      "     nobody was found who still points to them (%" PRIu64
-			      " looked for): lost\n",
-			      site->looked_for);
+		put(out,
+		    "     nobody was found who still points to them (%" PRIu64
+		    " looked for): lost\n",
+		    site->looked_for);
 		return;
 	}
-	(void)fprintf(out, "     held, after the last of them\n");
+	put(out, "     held, after the last of them\n");
 	for (size_t i = 0; i < site->holders.count && i < shown; i++)
 		print_holder(&site->holders.items[i], site->looked_for, out);
 }
@@ -123,26 +120,23 @@ static void print_holders(const struct growth_site *site, bool verbose, FILE *ou
 static void print_site(const struct growth_report *report, const struct growth_site *site,
 		       size_t number, bool verbose, FILE *out)
 {
-	(void)fprintf(out, "\n%3zu. %.3g blocks, ", number, site->blocks_per_test);
+	put(out, "\n%3zu. %.3g blocks, ", number, site->blocks_per_test);
 	print_bytes(site->bytes_per_test, out);
-	(void)fprintf(out, " per %s: %" PRIu64 " -> %" PRIu64 " live blocks", unit(report),
-		      site->blocks_first, site->blocks_last);
+	put(out, " per %s: %" PRIu64 " -> %" PRIu64 " live blocks", unit(report),
+	    site->blocks_first, site->blocks_last);
 	if (site->blocks_first == site->blocks_last)
-		(void)fprintf(out, ", %" PRIu64 " -> %" PRIu64 " bytes", site->bytes_first,
-			      site->bytes_last);
-	(void)fprintf(out,
-		      "\n     higher than ever after %" PRIu64 " of %" PRIu64
-		      " %ss, in %u of %u runs",
-		      site->rises, site->tests, unit(report), site->trials, report->usable);
+		put(out, ", %" PRIu64 " -> %" PRIu64 " bytes", site->bytes_first, site->bytes_last);
+	put(out, "\n     higher than ever after %" PRIu64 " of %" PRIu64 " %ss, in %u of %u runs",
+	    site->rises, site->tests, unit(report), site->trials, report->usable);
 	if (site->p < 1e-6)
-		(void)fprintf(out, " (p < 0.000001)\n");
+		put(out, " (p < 0.000001)\n");
 	else
-		(void)fprintf(out, " (p = %.2g)\n", site->p);
-	(void)fprintf(out, "     allocated by%s\n",
-		      site->framework ? " the test framework, for its own purposes" : "");
+		put(out, " (p = %.2g)\n", site->p);
+	put(out, "     allocated by%s\n",
+	    site->framework ? " the test framework, for its own purposes" : "");
 	print_place(site, verbose, out);
 	if (site->by_test.count > 0)
-		(void)fprintf(out, "     added most by\n");
+		put(out, "     added most by\n");
 	print_tests(report, site, verbose, out);
 	print_holders(site, verbose, out);
 }
@@ -155,11 +149,10 @@ static void print_basis(const struct growth_report *report, FILE *out)
 		[GROWTH_LINES] = "lines of output, since no test framework's were among them",
 	};
 
-	(void)fprintf(out,
-		      "%u run%s with %" PRIu64 " %s; %" PRIu64
-		      " contexts had live blocks between them\n",
-		      report->usable, report->usable == 1 ? "" : "s", report->tests,
-		      words[report->basis], report->contexts);
+	put(out,
+	    "%u run%s with %" PRIu64 " %s; %" PRIu64 " contexts had live blocks between them\n",
+	    report->usable, report->usable == 1 ? "" : "s", report->tests, words[report->basis],
+	    report->contexts);
 }
 
 void report_growth_text(const struct growth_report *report, bool verbose, FILE *out)
@@ -167,30 +160,28 @@ void report_growth_text(const struct growth_report *report, bool verbose, FILE *
 	size_t shown = verbose ? report->sites.count : SITES_SHOWN;
 
 	text_program(report->program, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	if (report->usable > 0)
 		print_basis(report, out);
 	if (report->interrupted)
-		(void)fprintf(out, "Interrupted: this is what was seen until then.\n");
+		put(out, "Interrupted: this is what was seen until then.\n");
 	if (report->failed > 0)
-		(void)fprintf(out, "%u of %u runs failed; redhand repro tells how.\n",
-			      report->failed, report->trials);
+		put(out, "%u of %u runs failed; redhand repro tells how.\n", report->failed,
+		    report->trials);
 	if (report->usable > 0 && report->sites.count == 0)
-		(void)fprintf(out, "\nNothing keeps growing: no site has more live blocks after "
-				   "test upon test and never comes back.\n");
+		put(out, "\nNothing keeps growing: no site has more live blocks after "
+			 "test upon test and never comes back.\n");
 	else if (report->usable > 0)
-		(void)fprintf(out, "\n%zu site%s keep%s growing\n", report->sites.count,
-			      report->sites.count == 1 ? "" : "s",
-			      report->sites.count == 1 ? "s" : "");
+		put(out, "\n%zu site%s keep%s growing\n", report->sites.count,
+		    report->sites.count == 1 ? "" : "s", report->sites.count == 1 ? "s" : "");
 	for (size_t i = 0; i < report->sites.count && i < shown; i++)
 		print_site(report, &report->sites.items[i], i + 1, verbose, out);
 	if (report->sites.count > 0 && report->tests < FEW_TESTS)
-		(void)fprintf(out,
-			      "\nWith only %" PRIu64
-			      " %ss a cache that is still being filled looks "
-			      "the same: repeat the %ss to tell.\n",
-			      report->tests, unit(report), unit(report));
+		put(out,
+		    "\nWith only %" PRIu64 " %ss a cache that is still being filled looks "
+		    "the same: repeat the %ss to tell.\n",
+		    report->tests, unit(report), unit(report));
 	if (report->sites.count > shown)
-		(void)fprintf(out, "\n… %zu more (-v shows all)\n", report->sites.count - shown);
+		put(out, "\n… %zu more (-v shows all)\n", report->sites.count - shown);
 	text_notes(&report->notes, out);
 }

@@ -4,6 +4,7 @@
 #include "report/report_investigation.h"
 
 #include "model/signature.h"
+#include "report/text.h"
 #include "report/wording.h"
 
 /* The innermost frame with a line in a file of the program's; NULL. */
@@ -26,11 +27,11 @@ static void line(const struct investigation *inv, const struct stack *stack, con
 	const struct frame *at = stack ? located(stack) : NULL;
 
 	if (at)
-		(void)fprintf(out, "%s:%u: %s: %s\n", investigation_path(inv, at->file), at->line,
-			      kind, message);
+		put(out, "%s:%u: %s: %s\n", investigation_path(inv, at->file), at->line, kind,
+		    message);
 	else
 		/* As compilers do for what lies in no file. */
-		(void)fprintf(out, "redhand: %s: %s\n", kind, message);
+		put(out, "redhand: %s: %s\n", kind, message);
 }
 
 static void steps(const struct investigation *inv, FILE *out)

@@ -24,7 +24,7 @@
 
 void md_heading(const char *text, FILE *out)
 {
-	(void)fprintf(out, "\n## %s\n\n", text);
+	put(out, "\n## %s\n\n", text);
 }
 
 static void add_command(const struct investigation *inv, struct strbuf *sb)
@@ -40,7 +40,7 @@ void md_time(int64_t ms, FILE *out)
 	char text[32];
 
 	if (gmtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) > 0)
-		(void)fprintf(out, "%s", text);
+		put(out, "%s", text);
 }
 
 void md_rate(const struct rate *rate, FILE *out)
@@ -69,7 +69,7 @@ static void put_frames(const struct investigation *inv, const struct stack *stac
 		md_fenced(strbuf_str(&sb), out);
 	}
 	if (stack->count > limit)
-		(void)fprintf(out, "… %zu more\n", stack->count - limit);
+		put(out, "… %zu more\n", stack->count - limit);
 	md_fence(out);
 }
 
@@ -83,47 +83,42 @@ void md_stack(const struct investigation *inv, const struct stack *stack, FILE *
 		return;
 	}
 	put_frames(inv, stack, STACK_SHOWN, out);
-	(void)fprintf(out, "\n<details><summary>the whole stack, %zu frames</summary>\n\n",
-		      stack->count);
+	put(out, "\n<details><summary>the whole stack, %zu frames</summary>\n\n", stack->count);
 	put_frames(inv, stack, STACK_FRAMES, out);
-	(void)fprintf(out, "\n</details>\n");
+	put(out, "\n</details>\n");
 }
 
 void md_evidence_ids(const uint64_t *items, size_t count, FILE *out)
 {
 	for (size_t i = 0; i < count && i < 8; i++)
-		(void)fprintf(out, "%sE%" PRIu64, i > 0 ? ", " : "", items[i]);
+		put(out, "%sE%" PRIu64, i > 0 ? ", " : "", items[i]);
 	if (count > 8)
-		(void)fprintf(out, ", …");
+		put(out, ", …");
 }
-
-/* ---- status, and where it was run ---- */
 
 static void put_status(const struct investigation *inv, FILE *out)
 {
 	const struct parking *parking = notebook_parked(&inv->notebook);
 	char when[WHEN_MAX];
 
-	(void)fprintf(out, "\n**Status:** ");
+	put(out, "\n**Status:** ");
 	if (parking) {
-		(void)fprintf(out, "PARKED since %s, because ", when_text(parking->made_ms, when));
+		put(out, "PARKED since %s, because ", when_text(parking->made_ms, when));
 		md_text(parking->because, out);
-		(void)fprintf(out, "; until ");
+		put(out, "; until ");
 		md_text(parking->until, out);
 	} else {
-		(void)fprintf(out, "open%s",
-			      inv->judged && inv->verdict.firm ? ", cause found" : "");
+		put(out, "open%s", inv->judged && inv->verdict.firm ? ", cause found" : "");
 	}
 	if (inv->notebook.workarounds.count > 0)
-		(void)fprintf(out,
-			      ". A workaround is in place: it hides the bug, and fixes nothing");
-	(void)fprintf(out, ".\n");
+		put(out, ". A workaround is in place: it hides the bug, and fixes nothing");
+	put(out, ".\n");
 	VEC_FOREACH (&inv->notebook.workarounds, w) {
-		(void)fprintf(out, "%s- Workaround since %s: ",
-			      w == inv->notebook.workarounds.items ? "\n" : "",
-			      when_text(w->made_ms, when));
+		put(out,
+		    "%s- Workaround since %s: ", w == inv->notebook.workarounds.items ? "\n" : "",
+		    when_text(w->made_ms, when));
 		md_text(w->text, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -131,9 +126,9 @@ static void world_row(const char *what, const char *value, FILE *out)
 {
 	if (!value)
 		return;
-	(void)fprintf(out, "| %s | ", what);
+	put(out, "| %s | ", what);
 	md_cell_code(value, out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 }
 
 /* Where the last trials ran; how many other builds or commits there were is told. */
@@ -145,7 +140,7 @@ static void put_world(const struct investigation *inv, FILE *out)
 	if (count == 0)
 		return;
 	world = &inv->notebook.surroundings.items[count - 1].world;
-	(void)fprintf(out, "\n| | |\n|---|---|\n");
+	put(out, "\n| | |\n|---|---|\n");
 	world_row("commit", world->commit, out);
 	world_row("branch", world->branch, out);
 	world_row("program", world->program, out);
@@ -153,13 +148,11 @@ static void put_world(const struct investigation *inv, FILE *out)
 	world_row("kernel", world->kernel, out);
 	world_row("redhand", world->redhand, out);
 	if (count > 1)
-		(void)fprintf(out,
-			      "\nThat is where the last trials ran; earlier ones ran in %zu other "
-			      "surroundings (`redhand case show --json`).\n",
-			      count - 1);
+		put(out,
+		    "\nThat is where the last trials ran; earlier ones ran in %zu other "
+		    "surroundings (`redhand case show --json`).\n",
+		    count - 1);
 }
-
-/* ---- summary and reproduction ---- */
 
 static const struct said *bisected(const struct investigation *inv)
 {
@@ -175,11 +168,11 @@ static void put_verdict(const struct investigation *inv, FILE *out)
 {
 	const struct verdict *v = &inv->verdict;
 
-	(void)fprintf(out, "**%s%s** (`%s`). ",
-		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ",
-		      words_class(v->class), verdict_class_name(v->class));
+	put(out, "**%s%s** (`%s`). ",
+	    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ", words_class(v->class),
+	    verdict_class_name(v->class));
 	md_said(&v->sentence, out);
-	(void)fprintf(out, ".\n");
+	put(out, ".\n");
 }
 
 static void summary(const struct investigation *inv, FILE *out)
@@ -188,20 +181,19 @@ static void summary(const struct investigation *inv, FILE *out)
 	if (inv->judged) {
 		put_verdict(inv, out);
 	} else if (bisected(inv)) {
-		(void)fprintf(out, "A bisection has an answer: ");
+		put(out, "A bisection has an answer: ");
 		md_said(bisected(inv), out);
-		(void)fprintf(out, ". What goes wrong in memory has not been looked for.\n");
+		put(out, ". What goes wrong in memory has not been looked for.\n");
 	} else if (inv->series.count == 0) {
-		(void)fprintf(out, "The case is empty: nothing has been run.\n");
+		put(out, "The case is empty: nothing has been run.\n");
 	} else {
-		(void)fprintf(out,
-			      "No cause has been looked for yet: the case holds trials, but no "
-			      "evidence.\n");
+		put(out, "No cause has been looked for yet: the case holds trials, but no "
+			 "evidence.\n");
 	}
 	if (inv->counted) {
-		(void)fprintf(out, "\nRate: ");
+		put(out, "\nRate: ");
 		md_rate(&inv->summary.rate, out);
-		(void)fprintf(out, ".\n");
+		put(out, ".\n");
 	}
 }
 
@@ -219,12 +211,12 @@ static void signature_table(const struct investigation *inv, FILE *out)
 		if (is_separate(inv, s))
 			continue;
 		if (shown++ == 0)
-			(void)fprintf(out, "\n| signature | trials | rate | what | example |\n"
-					   "|---|---|---|---|---|\n");
-		(void)fprintf(out, "| `%s` | %" PRIu64 " | %.1f %%%s | ", s->signature.id,
-			      s->rate.failed, s->rate.rate * 100, s->always ? ", every run" : "");
+			put(out, "\n| signature | trials | rate | what | example |\n"
+				 "|---|---|---|---|---|\n");
+		put(out, "| `%s` | %" PRIu64 " | %.1f %%%s | ", s->signature.id, s->rate.failed,
+		    s->rate.rate * 100, s->always ? ", every run" : "");
 		md_text(s->signature.summary, out);
-		(void)fprintf(out, " | trial %" PRIu64 " |\n", s->trial);
+		put(out, " | trial %" PRIu64 " |\n", s->trial);
 	}
 }
 
@@ -232,7 +224,7 @@ static void put_clean_runs(const struct series_summary *summary, FILE *out)
 {
 	AUTO(mem_freep) char *text = text_clean_runs(summary);
 
-	(void)fprintf(out, "%s.\n", text);
+	put(out, "%s.\n", text);
 }
 
 static uint64_t trials_stored(const struct investigation *inv)
@@ -249,21 +241,21 @@ static void put_rate(const struct investigation *inv, FILE *out)
 	const struct series_entry *main =
 		inv->main_series < inv->series.count ? &inv->series.items[inv->main_series] : NULL;
 
-	(void)fputc('\n', out);
+	put(out, "\n");
 	if (main && main->arms.count > 0) {
-		(void)fprintf(out, "Of the arm ");
+		put(out, "Of the arm ");
 		md_code(main->arms.items[0].name, out);
-		(void)fprintf(out, ": ");
+		put(out, ": ");
 	}
 	md_rate(&inv->summary.rate, out);
-	(void)fprintf(out, ".\n");
+	put(out, ".\n");
 	if (inv->summary.clean_runs_for_99 > 0)
 		put_clean_runs(&inv->summary, out);
 	else if (inv->summary.failed_any == 0)
-		(void)fprintf(out,
-			      "No failure was seen: the rate is below %s %% with 95 %% "
-			      "confidence.\n",
-			      PERCENT(inv->summary.clean_bound));
+		put(out,
+		    "No failure was seen: the rate is below %s %% with 95 %% "
+		    "confidence.\n",
+		    PERCENT(inv->summary.clean_bound));
 }
 
 static void reproduction(const struct investigation *inv, FILE *out)
@@ -277,18 +269,15 @@ static void reproduction(const struct investigation *inv, FILE *out)
 	if (inv->counted)
 		put_rate(inv, out);
 	else if (trials_stored(inv) == 0)
-		(void)fprintf(out, "No trials are stored.\n");
+		put(out, "No trials are stored.\n");
 	else
-		(void)fprintf(out,
-			      "\n%" PRIu64
-			      " trials are stored, of lists or commits that differ: they have "
-			      "no rate in common.\n",
-			      trials_stored(inv));
+		put(out,
+		    "\n%" PRIu64 " trials are stored, of lists or commits that differ: they have "
+		    "no rate in common.\n",
+		    trials_stored(inv));
 	signature_table(inv, out);
 	md_rates(inv, out);
 }
-
-/* ---- where it fails ---- */
 
 /* How the address of the fault varies: "NULL+0x8 in 5 of 8; 3 other addresses". */
 static void put_addresses(const struct series_summary *s, FILE *out)
@@ -296,23 +285,23 @@ static void put_addresses(const struct series_summary *s, FILE *out)
 	AUTO(mem_freep) char *words = text_fault_addresses(s);
 
 	if (words)
-		(void)fprintf(out, "\nAddress of the fault: %s.\n", words);
+		put(out, "\nAddress of the fault: %s.\n", words);
 }
 
 static void window(const struct signature_summary *s, FILE *out)
 {
 	if (s->windows.count == 0)
 		return;
-	(void)fprintf(out, "\nDied after ");
+	put(out, "\nDied after ");
 	md_code(s->windows.items[0].last, out);
 	if (s->windows.items[0].next) {
-		(void)fprintf(out, ", before ");
+		put(out, ", before ");
 		md_code(s->windows.items[0].next, out);
 	}
 	if (s->places > 1)
-		(void)fprintf(out, "; the place moves: %" PRIu64 " places in %" PRIu64 " failures",
-			      s->places, s->rate.failed);
-	(void)fprintf(out, ".\n");
+		put(out, "; the place moves: %" PRIu64 " places in %" PRIu64 " failures", s->places,
+		    s->rate.failed);
+	put(out, ".\n");
 }
 
 static void crash_location(const struct investigation *inv, FILE *out)
@@ -321,22 +310,22 @@ static void crash_location(const struct investigation *inv, FILE *out)
 
 	md_heading("Crash location", out);
 	if (!crash) {
-		(void)fprintf(out, "No observer has seen a crash (`--observe crash` or `ids`).\n");
+		put(out, "No observer has seen a crash (`--observe crash` or `ids`).\n");
 	} else {
 		AUTO(mem_freep) char *words = words_of(&crash->words);
 
 		md_text(words ? words : signal_name(crash->signal), out);
-		(void)fprintf(out, ".\n");
+		put(out, ".\n");
 		if (crash->instruction) {
-			(void)fprintf(out, "\nInstruction: ");
+			put(out, "\nInstruction: ");
 			md_code(crash->instruction, out);
 			if (crash->origin) {
-				(void)fprintf(out, "; the pointer was loaded by ");
+				put(out, "; the pointer was loaded by ");
 				md_code(crash->origin, out);
 			}
-			(void)fputc('\n', out);
+			put(out, "\n");
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 		md_stack(inv, &crash->stack, out);
 	}
 	put_addresses(&inv->summary, out);
@@ -347,23 +336,21 @@ static void crash_location(const struct investigation *inv, FILE *out)
 		}
 }
 
-/* ---- the shortest list ---- */
-
 static void trigger_table(const struct trigger_set *trigger, FILE *out)
 {
-	(void)fprintf(out, "\n| list | result |\n|---|---|\n| all %zu | ", trigger->total);
+	put(out, "\n| list | result |\n|---|---|\n| all %zu | ", trigger->total);
 	md_rate(&trigger->full, out);
-	(void)fprintf(out, " |\n| these %zu | ", trigger->items.count);
+	put(out, " |\n| these %zu | ", trigger->items.count);
 	md_rate(&trigger->minimal, out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 	VEC_FOREACH (&trigger->items, item) {
 		if (item->victim || item->without.trials == 0)
 			continue;
-		(void)fprintf(out, "| without ");
+		put(out, "| without ");
 		md_cell_code(item->name, out);
-		(void)fprintf(out, " | ");
+		put(out, " | ");
 		md_rate(&item->without, out);
-		(void)fprintf(out, " |\n");
+		put(out, " |\n");
 	}
 }
 
@@ -382,11 +369,11 @@ static void put_each_needed(const struct trigger_set *trigger, FILE *out)
 		failed += item->without.failed;
 	}
 	if (failed == 0 && others > 1 && left_out == others)
-		(void)fprintf(out,
-			      "\nAny %zu of the %zu%s pass: of %" PRIu64
-			      " runs with one of them left out none failed.\n",
-			      others - 1, others,
-			      others < trigger->items.count ? " and the victim" : "", trials);
+		put(out,
+		    "\nAny %zu of the %zu%s pass: of %" PRIu64
+		    " runs with one of them left out none failed.\n",
+		    others - 1, others, others < trigger->items.count ? " and the victim" : "",
+		    trials);
 }
 
 static void minimum_trigger(const struct investigation *inv, FILE *out)
@@ -396,24 +383,23 @@ static void minimum_trigger(const struct investigation *inv, FILE *out)
 
 	md_heading("Minimum trigger set", out);
 	if (!trigger->known) {
-		(void)fprintf(out, "Not searched for (`redhand minimize`).\n");
+		put(out, "Not searched for (`redhand minimize`).\n");
 		return;
 	}
 	VEC_FOREACH (&trigger->items, item) {
-		(void)fprintf(out, "%zu. ", ++number);
+		put(out, "%zu. ", ++number);
 		md_code(item->name, out);
-		(void)fprintf(out, "%s\n", item->victim ? " (the victim)" : "");
+		put(out, "%s\n", item->victim ? " (the victim)" : "");
 	}
 	trigger_table(trigger, out);
 	if (trigger->proven)
 		put_each_needed(trigger, out);
 	if (!trigger->proven)
-		(void)fprintf(out,
-			      "\nThe search is not finished: some of these may not be needed.\n");
+		put(out, "\nThe search is not finished: some of these may not be needed.\n");
 	if (trigger->file) {
-		(void)fprintf(out, "\nAs a file: ");
+		put(out, "\nAs a file: ");
 		md_code(trigger->file, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -424,31 +410,30 @@ static void next_steps(const struct investigation *inv, FILE *out)
 
 	md_heading("Next steps", out);
 	if (inv->judged && said_anything(&v->next)) {
-		(void)fprintf(out, "- [ ] ");
+		put(out, "- [ ] ");
 		md_said(&v->next, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	if (!inv->judged && inv->reproduce)
-		(void)fprintf(out, "- [ ] Look for the cause with the same command under "
-				   "`--observe ids`, or with `redhand hunt`\n");
+		put(out, "- [ ] Look for the cause with the same command under "
+			 "`--observe ids`, or with `redhand hunt`\n");
 	if (!inv->judged && inv->series.count == 0)
-		(void)fprintf(out, "- [ ] Begin: `redhand hunt -- PROGRAM`\n");
+		put(out, "- [ ] Begin: `redhand hunt -- PROGRAM`\n");
 	if (inv->judged && v->firm)
-		(void)fprintf(out, "- [ ] Fix it where the root cause says\n");
+		put(out, "- [ ] Fix it where the root cause says\n");
 	if (inv->prove_fix) {
-		(void)fprintf(out, "- [ ] Show that it is fixed (%" PRIu64 " clean runs): ",
-			      inv->clean_runs);
+		put(out, "- [ ] Show that it is fixed (%" PRIu64 " clean runs): ", inv->clean_runs);
 		md_code(inv->prove_fix, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	VEC_FOREACH (&inv->notebook.steps, step) {
-		(void)fprintf(out, "- [%c] ", step->done_ms != 0 ? 'x' : ' ');
+		put(out, "- [%c] ", step->done_ms != 0 ? 'x' : ' ');
 		md_text(step->text, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
-	(void)fprintf(out, "- The case: ");
+	put(out, "- The case: ");
 	md_code(inv->case_dir, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 void report_investigation_md(const struct investigation *inv, FILE *out)
@@ -456,12 +441,12 @@ void report_investigation_md(const struct investigation *inv, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf command = { 0 };
 
 	add_command(inv, &command);
-	(void)fprintf(out, "# Investigation");
+	put(out, "# Investigation");
 	if (command.len > 0) {
-		(void)fprintf(out, ": ");
+		put(out, ": ");
 		md_code(strbuf_str(&command), out);
 	}
-	(void)fputc('\n', out);
+	put(out, "\n");
 	put_status(inv, out);
 	put_world(inv, out);
 	summary(inv, out);

@@ -9,6 +9,7 @@
 #include "model/secret.h"
 #include "model/verdict.h"
 #include "report/report_error.h"
+#include "report/text.h"
 #include "report/wording.h"
 
 json_t *json_text(const char *text)
@@ -159,7 +160,7 @@ void json_print(json_t *document, FILE *out)
 {
 	printed = true;
 	(void)json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
-	(void)fputc('\n', out);
+	put(out, "\n");
 	json_decref(document);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "report/text.h"
 #include "report/wording.h"
 
 static bool word(char c)
@@ -22,16 +23,16 @@ static void put_escaped(const char *text, size_t at, FILE *out)
 {
 	switch (text[at]) {
 	case '<':
-		(void)fputs("&lt;", out);
+		put(out, "&lt;");
 		return;
 	case '>':
-		(void)fputs("&gt;", out);
+		put(out, "&gt;");
 		return;
 	case '&':
-		(void)fputs("&amp;", out);
+		put(out, "&amp;");
 		return;
 	case '@': /* would call somebody */
-		(void)fputs("&#64;", out);
+		put(out, "&#64;");
 		return;
 	case ':': /* would become a link */
 		(void)fputs(text[at + 1] == '/' && text[at + 2] == '/' ? "&#58;" : ":", out);
@@ -108,7 +109,7 @@ void md_cell_code(const char *text, FILE *out)
 
 void md_fence(FILE *out)
 {
-	(void)fputs("```\n", out);
+	put(out, "```\n");
 }
 
 void md_fenced(const char *text, FILE *out)
@@ -119,7 +120,7 @@ void md_fenced(const char *text, FILE *out)
 	/* Only a line of nothing but backticks ends the block. */
 	if (strspn(strbuf_str(&sb), " \t`") == sb.len)
 		(void)fputc('.', out);
-	(void)fprintf(out, "%s\n", strbuf_str(&sb));
+	put(out, "%s\n", strbuf_str(&sb));
 }
 
 void md_said(const struct said *said, FILE *out)

@@ -10,8 +10,6 @@
 #include "report/text.h"
 #include "report/wording.h"
 
-/* ---- the key finding ---- */
-
 /* A role, where in the source, and the line itself. */
 static void put_role(const struct investigation *inv, const char *role, const struct stack *stack,
 		     FILE *out)
@@ -28,12 +26,12 @@ static void put_role(const struct investigation *inv, const char *role, const st
 	if (shown.file)
 		shown.file = (char *)investigation_path(inv, shown.file);
 	frame_describe(&shown, &where);
-	(void)fprintf(out, "| %s | ", role);
+	put(out, "| %s | ", role);
 	md_cell_code(strbuf_str(&where), out);
-	(void)fprintf(out, " | ");
+	put(out, " | ");
 	if (line)
 		md_cell_code(line, out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 }
 
 static const char *writer_role(enum verdict_class class)
@@ -68,7 +66,7 @@ static void put_roles(const struct investigation *inv, FILE *out)
 	const struct crash *crash = investigation_crash(inv);
 	const struct evidence *holder = holder_of(inv);
 
-	(void)fprintf(out, "\n| | where | source |\n|---|---|---|\n");
+	put(out, "\n| | where | source |\n|---|---|---|\n");
 	if (holder)
 		put_role(inv, "held in, made by", &holder->holder->holder->allocated, out);
 	put_role(inv, writer_role(v->class), &v->writer, out);
@@ -88,20 +86,18 @@ void md_key_finding(const struct investigation *inv, FILE *out)
 	md_heading("Key finding", out);
 	if (v->home.field) {
 		md_code(v->home.field, out);
-		(void)fprintf(out, ": ");
+		put(out, ": ");
 	}
-	(void)fprintf(out, "%s%s.\n", v->firm ? "" : "probably ", words_class(v->class));
+	put(out, "%s%s.\n", v->firm ? "" : "probably ", words_class(v->class));
 	put_roles(inv, out);
 }
-
-/* ---- the root cause ---- */
 
 static void put_part(const struct investigation *inv, const char *what, const struct stack *stack,
 		     FILE *out)
 {
 	if (stack->count == 0)
 		return;
-	(void)fprintf(out, "\n%s:\n\n", what);
+	put(out, "\n%s:\n\n", what);
 	md_stack(inv, stack, out);
 }
 
@@ -110,55 +106,54 @@ static void put_write(const struct verdict *v, FILE *out)
 	int digits = (int)(v->value_len > 0 && v->value_len <= 8 ? v->value_len * 2 : 1);
 
 	if (v->instruction) {
-		(void)fprintf(out, "| instruction | ");
+		put(out, "| instruction | ");
 		md_cell_code(v->instruction, out);
-		(void)fprintf(out, " |\n");
+		put(out, " |\n");
 	}
 	if (v->width > 0)
-		(void)fprintf(out, "| width | %u byte%s (%s) |\n", v->width,
-			      v->width == 1 ? "" : "s", store_fit_name(v->fit));
+		put(out, "| width | %u byte%s (%s) |\n", v->width, v->width == 1 ? "" : "s",
+		    store_fit_name(v->fit));
 	if (v->values_known)
-		(void)fprintf(out, "| old → new | `0x%0*" PRIx64 "` → `0x%0*" PRIx64 "` |\n",
-			      digits, v->old, digits, v->new);
+		put(out, "| old → new | `0x%0*" PRIx64 "` → `0x%0*" PRIx64 "` |\n", digits, v->old,
+		    digits, v->new);
 }
 
 static void put_facts(const struct verdict *v, FILE *out)
 {
-	(void)fprintf(out, "\n| | |\n|---|---|\n| class | `%s` |\n", verdict_class_name(v->class));
-	(void)fprintf(out,
-		      "| caught | %" PRIu64 " of %" PRIu64 " failing trials that could show it, "
-		      "%" PRIu64 " trials run |\n",
-		      v->caught, v->watched, v->trials);
+	put(out, "\n| | |\n|---|---|\n| class | `%s` |\n", verdict_class_name(v->class));
+	put(out,
+	    "| caught | %" PRIu64 " of %" PRIu64 " failing trials that could show it, "
+	    "%" PRIu64 " trials run |\n",
+	    v->caught, v->watched, v->trials);
 	if (v->home.kind != HOME_UNKNOWN) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 		words_home(&v->home, &sb);
-		(void)fprintf(out, "| field | ");
+		put(out, "| field | ");
 		md_text(strbuf_str(&sb), out);
-		(void)fprintf(out, " |\n");
+		put(out, " |\n");
 	}
 	if (v->victim) {
-		(void)fprintf(out, "| block | %" PRIu64 " bytes, %s, key ", v->victim->size,
-			      v->victim->state == BLOCK_FREED || v->victim->former ? "freed"
-										   : "live");
+		put(out, "| block | %" PRIu64 " bytes, %s, key ", v->victim->size,
+		    v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live");
 		md_cell_code(v->victim->key ? v->victim->key : "unknown", out);
-		(void)fprintf(out, " |\n");
+		put(out, " |\n");
 	}
 	put_write(v, out);
-	(void)fprintf(out, "| evidence | ");
+	put(out, "| evidence | ");
 	md_evidence_ids(v->evidence.items, v->evidence.count, out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 }
 
 static void put_list(const char *what, const struct said_list *list, FILE *out)
 {
 	if (list->list.count == 0)
 		return;
-	(void)fprintf(out, "\n%s:\n\n", what);
+	put(out, "\n%s:\n\n", what);
 	VEC_FOREACH (&list->list, said) {
-		(void)fprintf(out, "- ");
+		put(out, "- ");
 		md_said(said, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -168,11 +163,11 @@ void md_root_cause(const struct investigation *inv, FILE *out)
 
 	md_heading("Root cause", out);
 	if (!inv->judged) {
-		(void)fprintf(out, "Not known.\n");
+		put(out, "Not known.\n");
 		return;
 	}
 	md_said(&v->sentence, out);
-	(void)fprintf(out, ".\n");
+	put(out, ".\n");
 	put_facts(v, out);
 	VEC_FOREACH (&v->steps, step) {
 		AUTO(strbuf_deinit) struct strbuf what = { 0 };
@@ -185,10 +180,10 @@ void md_root_cause(const struct investigation *inv, FILE *out)
 	put_list("What speaks against it", &v->doubts, out);
 	put_list("Still open", &v->open, out);
 	VEC_FOREACH (&v->alternatives, alternative) {
-		(void)fprintf(out, "\nOr `%s`: ", verdict_class_name(alternative->class));
+		put(out, "\nOr `%s`: ", verdict_class_name(alternative->class));
 		md_said(&alternative->sentence, out);
-		(void)fprintf(out, ". To tell them apart: ");
+		put(out, ". To tell them apart: ");
 		md_said(&alternative->tell_apart, out);
-		(void)fprintf(out, ".\n");
+		put(out, ".\n");
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/markdown.h"
+#include "report/text.h"
 
 static void put_effect(const struct observer_rate *o, FILE *out)
 {
@@ -18,26 +19,24 @@ static void put_effect(const struct observer_rate *o, FILE *out)
 	if (o->effect == EFFECT_UNKNOWN)
 		return;
 	/* Guards show damage in trials that do not fail, too. */
-	(void)fprintf(out, "%s%s (p = %.2g)", words[o->effect],
-		      o->effect == EFFECT_HIDES && strcmp(o->name, "heap") != 0
-			      ? ", so it was dropped"
-			      : "",
-		      o->p);
+	put(out, "%s%s (p = %.2g)", words[o->effect],
+	    o->effect == EFFECT_HIDES && strcmp(o->name, "heap") != 0 ? ", so it was dropped" : "",
+	    o->p);
 }
 
 static void observer_table(const struct investigation *inv, FILE *out)
 {
 	if (inv->observers.count < 2)
 		return;
-	(void)fprintf(out, "\n| observer | rate | effect |\n|---|---|---|\n");
+	put(out, "\n| observer | rate | effect |\n|---|---|---|\n");
 	VEC_FOREACH (&inv->observers, o) {
-		(void)fprintf(out, "| ");
+		put(out, "| ");
 		md_cell_code(o->name, out);
-		(void)fprintf(out, " | ");
+		put(out, " | ");
 		md_rate(&o->rate, out);
-		(void)fprintf(out, " | ");
+		put(out, " | ");
 		put_effect(o, out);
-		(void)fprintf(out, " |\n");
+		put(out, " |\n");
 	}
 }
 
@@ -46,13 +45,13 @@ static void arm_tables(const struct investigation *inv, FILE *out)
 	VEC_FOREACH (&inv->series, s) {
 		if (s->arms.count < 2)
 			continue;
-		(void)fprintf(out, "\n| arm of `compare` | rate |\n|---|---|\n");
+		put(out, "\n| arm of `compare` | rate |\n|---|---|\n");
 		VEC_FOREACH (&s->arms, arm) {
-			(void)fprintf(out, "| ");
+			put(out, "| ");
 			md_cell_code(arm->name, out);
-			(void)fprintf(out, " | ");
+			put(out, " | ");
 			md_rate(&arm->rate, out);
-			(void)fprintf(out, " |\n");
+			put(out, " |\n");
 		}
 	}
 }
@@ -68,11 +67,11 @@ static void slot_table(const struct investigation *inv, FILE *out)
 		"within each command:\n\n| slot | %s | p |\n|---|---|---|\n",
 		inv->slots_crashed ? "crashed" : "failed");
 	VEC_FOREACH (&inv->slots, s)
-		(void)fprintf(out, "| %u | %" PRIu64 " of %" PRIu64 " | %.2g%s |\n", s->slot,
-			      s->rate.failed, s->rate.trials, s->p,
-			      investigation_odd_slot(inv) != s ? ""
-			      : s->rate.failed == 0	       ? ", never fails while others do"
-							       : ", differs from the others");
+		put(out, "| %u | %" PRIu64 " of %" PRIu64 " | %.2g%s |\n", s->slot, s->rate.failed,
+		    s->rate.trials, s->p,
+		    investigation_odd_slot(inv) != s ? ""
+		    : s->rate.failed == 0	     ? ", never fails while others do"
+						     : ", differs from the others");
 }
 
 void md_rates(const struct investigation *inv, FILE *out)

@@ -9,12 +9,11 @@
 #include "model/overview.h"
 #include "report/markdown.h"
 #include "report/notebook_words.h"
+#include "report/text.h"
 #include "report/wording.h"
 
 #define EVIDENCE_SHOWN 40
 #define BISECT "bisect" /* the stage of what a bisection said */
-
-/* ---- commits and attempts ---- */
 
 void md_commits(const struct investigation *inv, FILE *out)
 {
@@ -25,9 +24,9 @@ void md_commits(const struct investigation *inv, FILE *out)
 			continue;
 		if (shown++ == 0)
 			md_heading("Related commits", out);
-		(void)fprintf(out, "- ");
+		put(out, "- ");
 		md_said(&d->said, out);
-		(void)fprintf(out, " (`redhand bisect`)\n");
+		put(out, " (`redhand bisect`)\n");
 	}
 }
 
@@ -42,52 +41,49 @@ void md_attempts(const struct investigation *inv, FILE *out)
 
 		attempt_change(a, &change);
 		attempt_outcome(a, &outcome);
-		(void)fprintf(out, "%" PRIu64 ". ", a->id);
+		put(out, "%" PRIu64 ". ", a->id);
 		md_text(a->text, out);
-		(void)fprintf(out, " (");
+		put(out, " (");
 		md_time(a->made_ms, out);
 		if (change.len > 0) {
-			(void)fprintf(out, "; ");
+			put(out, "; ");
 			md_text(strbuf_str(&change), out);
 		}
-		(void)fprintf(out, "): ");
+		put(out, "): ");
 		md_text(strbuf_str(&outcome), out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
-/* ---- the timeline ---- */
-
 static void put_series(const struct series_entry *s, FILE *out)
 {
-	(void)fprintf(out, "- ");
+	put(out, "- ");
 	md_time(s->began_ms, out);
-	(void)fprintf(out, " ");
+	put(out, " ");
 	md_code(s->command, out);
 	if (s->observer) {
-		(void)fprintf(out, ", observer ");
+		put(out, ", observer ");
 		md_code(s->observer, out);
 	}
-	(void)fprintf(out, ": ");
+	put(out, ": ");
 	if (s->arms.count > 0)
-		(void)fprintf(out, "%zu arms, %" PRIu64 " trials", s->arms.count, s->rate.trials);
+		put(out, "%zu arms, %" PRIu64 " trials", s->arms.count, s->rate.trials);
 	else if (command_has_rate(s->command))
 		md_rate(&s->rate, out);
 	else
-		(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed", s->rate.failed,
-			      s->rate.trials);
-	(void)fputc('\n', out);
+		put(out, "%" PRIu64 " of %" PRIu64 " failed", s->rate.failed, s->rate.trials);
+	put(out, "\n");
 }
 
 static void put_decision(const struct decision *d, FILE *out)
 {
-	(void)fprintf(out, "- ");
+	put(out, "- ");
 	md_time(d->time_ms, out);
-	(void)fprintf(out, " **");
+	put(out, " **");
 	md_text(d->stage, out);
-	(void)fprintf(out, "**: ");
+	put(out, "**: ");
 	md_said(&d->said, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 /* Series and decisions, each in their order, laid together by time. */
@@ -97,7 +93,7 @@ void md_timeline(const struct investigation *inv, FILE *out)
 
 	md_heading("Investigation timeline", out);
 	if (inv->series.count + inv->decisions.list.count == 0)
-		(void)fprintf(out, "Nothing has been run.\n");
+		put(out, "Nothing has been run.\n");
 	while (s < inv->series.count || d < inv->decisions.list.count) {
 		bool series =
 			d == inv->decisions.list.count ||
@@ -110,13 +106,11 @@ void md_timeline(const struct investigation *inv, FILE *out)
 			put_decision(&inv->decisions.list.items[d++], out);
 	}
 	VEC_FOREACH (&inv->notes.list, note) {
-		(void)fprintf(out, "- note: ");
+		put(out, "- note: ");
 		md_said(note, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
-
-/* ---- hypotheses ---- */
 
 /* The first whose reason is told at length: what is confirmed before all others. */
 static const struct ledger_entry *told_at(const struct investigation *inv,
@@ -146,34 +140,34 @@ static void put_because(const struct investigation *inv, const struct ledger_ent
 		md_said(&h->because, out);
 		return;
 	}
-	(void)fprintf(out, "the same as for ");
+	put(out, "the same as for ");
 	md_cell_code(told->id, out);
 }
 
 static void put_hypothesis(const struct investigation *inv, const struct ledger_entry *h, FILE *out)
 {
-	(void)fprintf(out, "| ");
+	put(out, "| ");
 	md_cell_code(h->id, out);
-	(void)fprintf(out, " | ");
+	put(out, " | ");
 	md_said(&h->text, out);
-	(void)fprintf(out, " | %s | ", words_status(h->status));
+	put(out, " | %s | ", words_status(h->status));
 	if (h->by != EXPERIMENT_KINDS)
-		(void)fprintf(out, "%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
-			      h->telling == 1 ? "" : "s");
+		put(out, "%s, %" PRIu64 " trial%s", experiment_name(h->by), h->telling,
+		    h->telling == 1 ? "" : "s");
 	if (h->status == LEDGER_EXCLUDED && h->by != EXPERIMENT_KINDS)
-		(void)fprintf(out, ", chance to miss it: %.2g %%", h->missed * 100);
-	(void)fprintf(out, " | ");
+		put(out, ", chance to miss it: %.2g %%", h->missed * 100);
+	put(out, " | ");
 	put_because(inv, h, out);
-	(void)fprintf(out, " | ");
+	put(out, " | ");
 	md_evidence_ids(h->evidence.items, h->evidence.count, out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 }
 
 void md_hypotheses(const struct investigation *inv, FILE *out)
 {
 	md_heading("Hypotheses", out);
 	if (inv->verdict.ledger.count + inv->own_hypotheses.count == 0) {
-		(void)fprintf(out, "None has been tested.\n");
+		put(out, "None has been tested.\n");
 		return;
 	}
 	(void)fprintf(
@@ -185,8 +179,6 @@ void md_hypotheses(const struct investigation *inv, FILE *out)
 		put_hypothesis(inv, h, out);
 }
 
-/* ---- what else fails ---- */
-
 void md_separate(const struct investigation *inv, FILE *out)
 {
 	size_t shown = 0;
@@ -196,11 +188,11 @@ void md_separate(const struct investigation *inv, FILE *out)
 			continue;
 		if (shown++ == 0) {
 			md_heading("Separate issues", out);
-			(void)fprintf(out, "These fail in every run that gets that far:\n\n");
+			put(out, "These fail in every run that gets that far:\n\n");
 		}
-		(void)fprintf(out, "- ");
+		put(out, "- ");
 		md_text(s->signature.summary, out);
-		(void)fprintf(out, " (`%s`, trial %" PRIu64 ")\n", s->signature.id, s->trial);
+		put(out, " (`%s`, trial %" PRIu64 ")\n", s->signature.id, s->trial);
 	}
 	VEC_FOREACH (&inv->notebook.relations, r) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -208,15 +200,13 @@ void md_separate(const struct investigation *inv, FILE *out)
 		if (r == inv->notebook.relations.items)
 			md_heading("Related cases", out);
 		relation_words(&r->common, &sb);
-		(void)fprintf(out, "- ");
+		put(out, "- ");
 		md_code(r->dir, out);
-		(void)fprintf(out, ": ");
+		put(out, ": ");
 		md_text(strbuf_str(&sb), out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
-
-/* ---- evidence ---- */
 
 /* Writes in trials that passed are what the program always does. */
 static bool worth_a_row(const struct evidence *e)
@@ -229,12 +219,12 @@ static void put_evidence(const struct evidence *e, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	words_evidence(e, &sb);
-	(void)fprintf(out, "| E%" PRIu64 " | ", e->id);
+	put(out, "| E%" PRIu64 " | ", e->id);
 	if (e->trial > 0)
-		(void)fprintf(out, "%" PRIu64 "%s", e->trial, e->failing ? "" : " (passed)");
-	(void)fprintf(out, " | %s | ", evidence_kind_name(e->kind));
+		put(out, "%" PRIu64 "%s", e->trial, e->failing ? "" : " (passed)");
+	put(out, " | %s | ", evidence_kind_name(e->kind));
 	md_text(strbuf_str(&sb), out);
-	(void)fprintf(out, " |\n");
+	put(out, " |\n");
 }
 
 static bool cited(const struct investigation *inv, uint64_t id)
@@ -252,10 +242,10 @@ void md_evidence(const struct investigation *inv, FILE *out)
 
 	md_heading("Evidence", out);
 	if (inv->evidence.list.count == 0) {
-		(void)fprintf(out, "None.\n");
+		put(out, "None.\n");
 		return;
 	}
-	(void)fprintf(out, "| id | trial | kind | what was seen |\n|---|---|---|---|\n");
+	put(out, "| id | trial | kind | what was seen |\n|---|---|---|---|\n");
 	for (unsigned int pass = 0; pass < 2; pass++)
 		VEC_FOREACH (&inv->evidence.list, e) {
 			bool first = cited(inv, e->id);
@@ -267,8 +257,8 @@ void md_evidence(const struct investigation *inv, FILE *out)
 			shown++;
 		}
 	if (inv->evidence.list.count > shown)
-		(void)fprintf(out,
-			      "\n%zu more, mostly writes of trials that passed: `redhand report "
-			      "--format json`.\n",
-			      inv->evidence.list.count - shown);
+		put(out,
+		    "\n%zu more, mostly writes of trials that passed: `redhand report "
+		    "--format json`.\n",
+		    inv->evidence.list.count - shown);
 }

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "model/secret.h"
 #include "report/report_minimize.h"
+#include "report/text.h"
 
 #define DOUBTFUL_SHOWN 20
 #define OTHERS_SHOWN 10
@@ -26,8 +27,8 @@ static void print_name(const char *name, FILE *out)
 
 static void print_rate(const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)", rate->failed,
-		      rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
+	put(out, "%5" PRIu64 " of %-5" PRIu64 " %5s %%  (95 %%: %s–%s %%)", rate->failed,
+	    rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
 }
 
 static const struct signature_summary *find_signature(const struct minimize_result *result)
@@ -44,12 +45,11 @@ static void print_headline(const struct minimize_result *result, FILE *out)
 	size_t count = result->items.count;
 
 	if (result->interrupted)
-		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
+		put(out, "Interrupted; the same command goes on from here.\n");
 	if (result->target[0] == '\0')
-		(void)fprintf(out,
-			      "No failure has stood out yet in %" PRIu64
-			      " runs of the full list (%zu %s).\n",
-			      result->trials, result->total, result->nouns);
+		put(out,
+		    "No failure has stood out yet in %" PRIu64 " runs of the full list (%zu %s).\n",
+		    result->trials, result->total, result->nouns);
 	else if (result->verdict == MINIMAL_COUNT_MATTERS)
 		(void)fprintf(
 			out,
@@ -57,10 +57,9 @@ static void print_headline(const struct minimize_result *result, FILE *out)
 			"out, and other %s of the same number do as well.\n",
 			result->nouns, result->nouns);
 	else if (result->verdict == MINIMAL_FOUND)
-		(void)fprintf(out, "%zu of %zu %s bring it out, and each is needed: %.1f %% sure\n",
-			      count, result->total,
-			      result->total == 1 ? result->noun : result->nouns,
-			      result->confidence * 100);
+		put(out, "%zu of %zu %s bring it out, and each is needed: %.1f %% sure\n", count,
+		    result->total, result->total == 1 ? result->noun : result->nouns,
+		    result->confidence * 100);
 	else
 		(void)fprintf(
 			out,
@@ -68,30 +67,29 @@ static void print_headline(const struct minimize_result *result, FILE *out)
 			"%s; about %.0f more trials are expected\n",
 			count, result->total, result->nouns, result->to_go);
 	if (target)
-		(void)fprintf(out, "Chased: %s  %s\n", target->signature.id,
-			      target->signature.summary);
+		put(out, "Chased: %s  %s\n", target->signature.id, target->signature.summary);
 }
 
 static void print_items(const struct minimize_result *result, FILE *out)
 {
 	size_t shown = 0;
 
-	(void)fputc('\n', out);
+	put(out, "\n");
 	VEC_FOREACH (&result->items, item) {
 		if (++shown > ITEMS_SHOWN && result->items.count > ITEMS_SHOWN + 1) {
-			(void)fprintf(out, "  … and %zu more, see the file below\n",
-				      result->items.count - ITEMS_SHOWN);
+			put(out, "  … and %zu more, see the file below\n",
+			    result->items.count - ITEMS_SHOWN);
 			break;
 		}
-		(void)fprintf(out, "  ");
+		put(out, "  ");
 		print_name(item->name, out);
 		(void)fputs(item->victim ? "   <- fails\n" : "\n", out);
 	}
 	/* The victim is what one must not overlook. */
 	if (result->items.count > ITEMS_SHOWN + 1 && result->victim) {
-		(void)fprintf(out, "  ");
+		put(out, "  ");
 		print_name(result->victim, out);
-		(void)fputs("   <- fails\n", out);
+		put(out, "   <- fails\n");
 	}
 }
 
@@ -101,45 +99,45 @@ static void print_doubtful(const struct minimize_result *result, FILE *out)
 
 	if (result->doubtful.count == 0)
 		return;
-	(void)fprintf(out, "\nNot ruled out yet, with the probability that it is needed:\n");
+	put(out, "\nNot ruled out yet, with the probability that it is needed:\n");
 	VEC_FOREACH (&result->doubtful, item) {
 		if (shown++ == DOUBTFUL_SHOWN) {
-			(void)fprintf(out, "  … and %zu more (--json lists them)\n",
-				      result->doubtful.count - DOUBTFUL_SHOWN);
+			put(out, "  … and %zu more (--json lists them)\n",
+			    result->doubtful.count - DOUBTFUL_SHOWN);
 			return;
 		}
-		(void)fprintf(out, "  %5.1f %%  ", item->needed * 100);
+		put(out, "  %5.1f %%  ", item->needed * 100);
 		print_name(item->name, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
 static void print_row(const char *what, const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "  ");
+	put(out, "  ");
 	print_rate(rate, out);
-	(void)fprintf(out, "  %s\n", what);
+	put(out, "  %s\n", what);
 }
 
 static void print_proof(const struct minimize_result *result, FILE *out)
 {
 	if (result->target[0] == '\0')
 		return;
-	(void)fprintf(out, "\nHow often it failed:\n");
+	put(out, "\nHow often it failed:\n");
 	print_row("the full list", &result->full, out);
 	print_row(result->verdict == MINIMAL_FOUND ? "the minimal list" : "the list above",
 		  &result->minimal, out);
 	VEC_FOREACH (&result->items, item) {
 		if (item->victim || result->items.count > ITEMS_SHOWN)
 			continue;
-		(void)fprintf(out, "  ");
+		put(out, "  ");
 		print_rate(&item->without, out);
-		(void)fprintf(out, "  … without ");
+		put(out, "  … without ");
 		print_name(item->name, out);
 		if (item->wider.trials > item->without.trials)
-			(void)fprintf(out, " (%" PRIu64 " of %" PRIu64 " counting longer lists)",
-				      item->wider.failed, item->wider.trials);
-		(void)fputc('\n', out);
+			put(out, " (%" PRIu64 " of %" PRIu64 " counting longer lists)",
+			    item->wider.failed, item->wider.trials);
+		put(out, "\n");
 	}
 	if (result->stand_ins.trials > 0)
 		print_row("the full list without one of these", &result->stand_ins, out);
@@ -152,16 +150,15 @@ static void print_proof(const struct minimize_result *result, FILE *out)
 static void print_order(const struct minimize_result *result, FILE *out)
 {
 	if (result->order == MINIMAL_ORDER_MATTERS)
-		(void)fprintf(out,
-			      "\nThe order matters: in another one the rate is not the same "
-			      "(p = %.2g).\n",
-			      result->order_p);
+		put(out,
+		    "\nThe order matters: in another one the rate is not the same "
+		    "(p = %.2g).\n",
+		    result->order_p);
 	else if (result->order == MINIMAL_ORDER_SAME)
-		(void)fprintf(out,
-			      "\nThe order within the list makes no difference that was seen.\n");
+		put(out, "\nThe order within the list makes no difference that was seen.\n");
 	else
-		(void)fprintf(out, "\nWhether the order within the list matters is not clear from "
-				   "so few runs.\n");
+		put(out, "\nWhether the order within the list matters is not clear from "
+			 "so few runs.\n");
 }
 
 static void print_remarks(const struct minimize_result *result, FILE *out)
@@ -169,15 +166,15 @@ static void print_remarks(const struct minimize_result *result, FILE *out)
 	if (result->verdict == MINIMAL_FOUND && result->order_checked)
 		print_order(result, out);
 	if (result->verdict == MINIMAL_FOUND && result->others == MINIMAL_OTHERS_SOME)
-		(void)fprintf(out,
-			      "\nOther %s can stand in for some of these: there is more than "
-			      "one way to bring it out.\n",
-			      result->nouns);
+		put(out,
+		    "\nOther %s can stand in for some of these: there is more than "
+		    "one way to bring it out.\n",
+		    result->nouns);
 	if (result->rollbacks > 0)
-		(void)fprintf(out,
-			      "\n%" PRIu64 " time%s a list that had failed once turned out not to, "
-			      "and was given back.\n",
-			      result->rollbacks, result->rollbacks == 1 ? "" : "s");
+		put(out,
+		    "\n%" PRIu64 " time%s a list that had failed once turned out not to, "
+		    "and was given back.\n",
+		    result->rollbacks, result->rollbacks == 1 ? "" : "s");
 }
 
 static void print_others(const struct minimize_result *result, FILE *out)
@@ -188,18 +185,17 @@ static void print_others(const struct minimize_result *result, FILE *out)
 		if (strcmp(s->signature.id, result->target) == 0)
 			continue;
 		if (shown == 0)
-			(void)fprintf(out, "\nOther failures met on the way, not counted as this "
-					   "one:\n");
+			put(out, "\nOther failures met on the way, not counted as this "
+				 "one:\n");
 		if (shown++ < OTHERS_SHOWN)
-			(void)fprintf(out, "  %s  %5" PRIu64 "  %s (trial %" PRIu64 ")\n",
-				      s->signature.id, s->rate.failed, s->signature.summary,
-				      s->trial);
+			put(out, "  %s  %5" PRIu64 "  %s (trial %" PRIu64 ")\n", s->signature.id,
+			    s->rate.failed, s->signature.summary, s->trial);
 	}
 	if (shown > OTHERS_SHOWN)
-		(void)fprintf(out, "  … and %zu more (--json lists them)\n", shown - OTHERS_SHOWN);
+		put(out, "  … and %zu more (--json lists them)\n", shown - OTHERS_SHOWN);
 	if (result->no_information > 0)
-		(void)fprintf(out, "\n%" PRIu64 " trials said nothing and were not counted.\n",
-			      result->no_information);
+		put(out, "\n%" PRIu64 " trials said nothing and were not counted.\n",
+		    result->no_information);
 }
 
 static void print_command(const struct minimize_result *result, FILE *out)
@@ -207,12 +203,11 @@ static void print_command(const struct minimize_result *result, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	if (result->advice)
-		(void)fprintf(out, "\n%s\n", result->advice);
+		put(out, "\n%s\n", result->advice);
 	if (result->plain_differs)
-		(void)fprintf(out,
-			      "\n%s by itself would run these in another order; this keeps it.",
-			      result->framework);
-	(void)fprintf(out, "\nTo run it:\n  ");
+		put(out, "\n%s by itself would run these in another order; this keeps it.",
+		    result->framework);
+	put(out, "\nTo run it:\n  ");
 	if (result->cwd) {
 		strbuf_adds(&sb, "cd ");
 		words_quote(&sb, result->cwd);
@@ -237,7 +232,7 @@ static void print_command(const struct minimize_result *result, FILE *out)
 		words_quote(&sb, open);
 	}
 	print_name(strbuf_str(&sb), out);
-	(void)fprintf(out, "\nThe list as a file: %s\n", result->file);
+	put(out, "\nThe list as a file: %s\n", result->file);
 }
 
 void report_minimize_text(const struct minimize_result *result, FILE *out)
@@ -249,11 +244,9 @@ void report_minimize_text(const struct minimize_result *result, FILE *out)
 	print_remarks(result, out);
 	print_others(result, out);
 	print_command(result, out);
-	(void)fprintf(out,
-		      "\n%" PRIu64 " trials (%" PRIu64
-		      " of them from earlier runs), %u slot%s; this "
-		      "run took %.1f s. Seed %" PRIu64 ". Case: %s\n",
-		      result->trials + result->no_information, result->earlier, result->jobs,
-		      result->jobs == 1 ? "" : "s", result->seconds, result->seed,
-		      result->case_dir);
+	put(out,
+	    "\n%" PRIu64 " trials (%" PRIu64 " of them from earlier runs), %u slot%s; this "
+	    "run took %.1f s. Seed %" PRIu64 ". Case: %s\n",
+	    result->trials + result->no_information, result->earlier, result->jobs,
+	    result->jobs == 1 ? "" : "s", result->seconds, result->seed, result->case_dir);
 }

@@ -93,17 +93,17 @@ void print_attempts(const struct notebook *notebook, FILE *out)
 
 	if (notebook->attempts.count == 0)
 		return;
-	(void)fprintf(out, "\nAttempted fixes:\n");
+	put(out, "\nAttempted fixes:\n");
 	VEC_FOREACH (&notebook->attempts, a) {
 		AUTO(strbuf_deinit) struct strbuf change = { 0 };
 		AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
 
-		(void)fprintf(out, "  %3" PRIu64 "  %s  ", a->id, when_text(a->made_ms, when));
+		put(out, "  %3" PRIu64 "  %s  ", a->id, when_text(a->made_ms, when));
 		text_print(a->text, out);
 		attempt_change(a, &change);
 		attempt_outcome(a, &outcome);
-		(void)fprintf(out, "\n       %s%s%s\n", strbuf_str(&change),
-			      change.len > 0 ? "; " : "", strbuf_str(&outcome));
+		put(out, "\n       %s%s%s\n", strbuf_str(&change), change.len > 0 ? "; " : "",
+		    strbuf_str(&outcome));
 	}
 }
 
@@ -111,12 +111,11 @@ void print_steps(const struct notebook *notebook, FILE *out)
 {
 	if (notebook->steps.count == 0)
 		return;
-	(void)fprintf(out, "\nNext steps, yours:\n");
+	put(out, "\nNext steps, yours:\n");
 	VEC_FOREACH (&notebook->steps, step) {
-		(void)fprintf(out, "  %3" PRIu64 "  [%c] ", step->id,
-			      step->done_ms != 0 ? 'x' : ' ');
+		put(out, "  %3" PRIu64 "  [%c] ", step->id, step->done_ms != 0 ? 'x' : ' ');
 		text_print(step->text, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -124,9 +123,9 @@ void print_relations(const struct notebook *notebook, FILE *out)
 {
 	if (notebook->relations.count == 0)
 		return;
-	(void)fprintf(out, "\nRelated cases:\n");
+	put(out, "\nRelated cases:\n");
 	VEC_FOREACH (&notebook->relations, relation) {
-		(void)fputs("  ", out);
+		put(out, "  ");
 		report_relation_text(relation, out);
 	}
 }
@@ -137,5 +136,5 @@ void report_relation_text(const struct relation *relation, FILE *out)
 
 	relation_words(&relation->common, &sb);
 	text_print(relation->dir, out);
-	(void)fprintf(out, ": %s\n", strbuf_str(&sb));
+	put(out, ": %s\n", strbuf_str(&sb));
 }

@@ -7,6 +7,7 @@
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "report/text.h"
 
 static const char *const status_names[] = {
 	[FINDING_OK] = "ok",
@@ -24,21 +25,21 @@ static const char *const status_colours[] = {
 /* Findings quote files and settings: nothing of that may reach a terminal as it is. */
 static void print_finding(const struct finding *finding, bool colour, FILE *out)
 {
-	(void)fprintf(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
-		      status_names[finding->status], colour ? "\033[0m" : "", finding->title);
+	put(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
+	    status_names[finding->status], colour ? "\033[0m" : "", finding->title);
 	text_print(finding->found, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	if (finding->status == FINDING_OK)
 		return;
 	if (finding->lost[0] != '\0') {
-		(void)fputs("           without it: ", out);
+		put(out, "           without it: ");
 		text_print(finding->lost, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	if (finding->enable[0] != '\0') {
-		(void)fputs("           to enable: ", out);
+		put(out, "           to enable: ");
 		text_print(finding->enable, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -55,8 +56,7 @@ static void print_summary(const struct diagnosis *diagnosis, FILE *out)
 			    "compare settings and check canaries, but not name the writer.\n",
 			    out);
 	else
-		(void)fprintf(out, "\nTo catch a write redhand can use: %s.\n",
-			      diagnosis->watchers);
+		put(out, "\nTo catch a write redhand can use: %s.\n", diagnosis->watchers);
 }
 
 void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *out)
@@ -64,17 +64,17 @@ void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *ou
 	const struct program_facts *facts = diagnosis->facts;
 
 	if (facts) {
-		(void)fputs("Program ", out);
+		put(out, "Program ");
 		text_print(facts->path, out);
 		if (facts->script[0] != '\0') {
-			(void)fputs(", which runs the script ", out);
+			put(out, ", which runs the script ");
 			text_print(facts->script, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 		print_findings(&diagnosis->program, colour, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
-	(void)fputs("This machine\n", out);
+	put(out, "This machine\n");
 	print_findings(&diagnosis->machine, colour, out);
 	print_summary(diagnosis, out);
 }
@@ -158,6 +158,6 @@ int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err 
 	json_decref(document);
 	if (r < 0)
 		return err_set(err, -EIO, "cannot write the JSON document");
-	(void)fputc('\n', out);
+	put(out, "\n");
 	return 0;
 }

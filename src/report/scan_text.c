@@ -26,12 +26,12 @@ static void print_function(const struct scan_hit *hit, FILE *out)
 {
 	const struct frame *frame = outermost(hit);
 
-	(void)fprintf(out, "\n%s", frame && frame->function ? frame->function : "(no name)");
+	put(out, "\n%s", frame && frame->function ? frame->function : "(no name)");
 	if (frame && frame->kind == FRAME_JIT)
-		(void)fputs("  (emitted code)", out);
+		put(out, "  (emitted code)");
 	else if (frame && frame->module)
-		(void)fprintf(out, "  in %s", cstr_base(frame->module));
-	(void)fputc('\n', out);
+		put(out, "  in %s", cstr_base(frame->module));
+	put(out, "\n");
 }
 
 static void print_width(const struct scan_hit *hit, FILE *out)
@@ -44,14 +44,14 @@ static void print_width(const struct scan_hit *hit, FILE *out)
 		strbuf_adds(&sb, "any width");
 	else
 		strbuf_addf(&sb, "%u byte%s", hit->width, hit->width == 1 ? "" : "s");
-	(void)fprintf(out, "%-9s ", strbuf_str(&sb));
+	put(out, "%-9s ", strbuf_str(&sb));
 	if (hit->match == SCAN_STORE)
-		(void)fprintf(out, "%-8s ",
-			      hit->fit == SCAN_FIT_BEGINS || hit->fit == SCAN_FIT_ANY
-				      ? ""
-				      : scan_fit_name(hit->fit));
+		put(out, "%-8s ",
+		    hit->fit == SCAN_FIT_BEGINS || hit->fit == SCAN_FIT_ANY
+			    ? ""
+			    : scan_fit_name(hit->fit));
 	else
-		(void)fprintf(out, "%-8s ", "");
+		put(out, "%-8s ", "");
 }
 
 /* The innermost line, and who inlined it there. */
@@ -61,9 +61,9 @@ static void print_line(const struct scan_hit *hit, FILE *out)
 
 	if (!frame || !frame->file)
 		return;
-	(void)fprintf(out, "  %s:%u", cstr_base(frame->file), frame->line);
+	put(out, "  %s:%u", cstr_base(frame->file), frame->line);
 	if (hit->frames.count > 1 && frame->function)
-		(void)fprintf(out, " (%s, inlined)", frame->function);
+		put(out, " (%s, inlined)", frame->function);
 }
 
 static void print_hit(const struct scan_report *report, const struct scan_hit *hit, bool verbose,
@@ -72,21 +72,21 @@ static void print_hit(const struct scan_report *report, const struct scan_hit *h
 	const struct frame *frame = outermost(hit);
 	uint64_t address = frame && frame->module ? frame->offset : hit->address;
 
-	(void)fprintf(out, "  %s0x%-12" PRIx64 " ",
-		      !report->seen_known ? ""
-		      : hit->executed	  ? "* "
-					  : "  ",
-		      address);
+	put(out, "  %s0x%-12" PRIx64 " ",
+	    !report->seen_known ? ""
+	    : hit->executed	? "* "
+				: "  ",
+	    address);
 	print_width(hit, out);
-	(void)fprintf(out, "%-36s", hit->instruction);
+	put(out, "%-36s", hit->instruction);
 	print_line(hit, out);
 	if (verbose) {
-		(void)fputs("  [", out);
+		put(out, "  [");
 		for (unsigned int i = 0; i < hit->length && i < SCAN_CODE_BYTES; i++)
-			(void)fprintf(out, "%s%02x", i > 0 ? " " : "", hit->bytes[i]);
+			put(out, "%s%02x", i > 0 ? " " : "", hit->bytes[i]);
 		(void)fputc(']', out);
 	}
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 static void print_question(const struct scan_report *report, FILE *out)
@@ -94,47 +94,43 @@ static void print_question(const struct scan_report *report, FILE *out)
 	const struct scan_query *query = &report->query;
 	const char *between = "";
 
-	(void)fprintf(out, "%s: ", report->subject);
+	put(out, "%s: ", report->subject);
 	if (query->store) {
-		(void)fprintf(out, "stores at %s0x%" PRIx64, query->offset < 0 ? "-" : "+",
-			      (uint64_t)(query->offset < 0 ? -query->offset : query->offset));
+		put(out, "stores at %s0x%" PRIx64, query->offset < 0 ? "-" : "+",
+		    (uint64_t)(query->offset < 0 ? -query->offset : query->offset));
 		if (query->width > 0)
-			(void)fprintf(out, ", a field of %" PRIu64 " byte%s", query->width,
-				      query->width == 1 ? "" : "s");
+			put(out, ", a field of %" PRIu64 " byte%s", query->width,
+			    query->width == 1 ? "" : "s");
 		between = "; ";
 	}
 	if (query->low < query->high && report->global)
-		(void)fprintf(out, "%suses of %s", between, report->global);
+		put(out, "%suses of %s", between, report->global);
 	else if (query->low < query->high)
-		(void)fprintf(out, "%suses of address 0x%" PRIx64, between, query->low);
+		put(out, "%suses of address 0x%" PRIx64, between, query->low);
 	if (query->low < query->high)
 		between = "; ";
 	if (query->has_value)
-		(void)fprintf(out, "%sthe constant 0x%" PRIx64, between, query->value);
-	(void)fputc('\n', out);
+		put(out, "%sthe constant 0x%" PRIx64, between, query->value);
+	put(out, "\n");
 }
 
 static void print_totals(const struct scan_report *report, FILE *out)
 {
 	uint64_t all = report->hits.count + report->limited;
 
-	(void)fprintf(out,
-		      "%s%" PRIu64 " instruction%s%s, out of %" PRIu64 " in %.1f MiB of code\n",
-		      all > 0 ? "\n" : "", all, all == 1 ? "" : "s",
-		      all == 1 ? " matches" : " match", report->instructions,
-		      (double)report->bytes / 1024 / 1024);
+	put(out, "%s%" PRIu64 " instruction%s%s, out of %" PRIu64 " in %.1f MiB of code\n",
+	    all > 0 ? "\n" : "", all, all == 1 ? "" : "s", all == 1 ? " matches" : " match",
+	    report->instructions, (double)report->bytes / 1024 / 1024);
 	if (report->limited > 0)
-		(void)fprintf(out,
-			      "%" PRIu64
-			      " of them are not listed: narrow it with --function, --reg "
-			      "or --fit, or raise --limit\n",
-			      report->limited);
+		put(out,
+		    "%" PRIu64 " of them are not listed: narrow it with --function, --reg "
+		    "or --fit, or raise --limit\n",
+		    report->limited);
 	if (report->stack_left_out > 0)
-		(void)fprintf(out,
-			      "%" PRIu64
-			      " stores at this offset from the stack pointer are left out "
-			      "(--stack lists them)\n",
-			      report->stack_left_out);
+		put(out,
+		    "%" PRIu64 " stores at this offset from the stack pointer are left out "
+		    "(--stack lists them)\n",
+		    report->stack_left_out);
 	text_notes(&report->notes, out);
 }
 
@@ -151,5 +147,5 @@ void report_scan_text(const struct scan_report *report, bool verbose, FILE *out)
 	}
 	print_totals(report, out);
 	if (report->seen_known)
-		(void)fprintf(out, "* was seen to run, by a watch or a chase of the case\n");
+		put(out, "* was seen to run, by a watch or a chase of the case\n");
 }

@@ -111,8 +111,6 @@ void screen_names(const struct screen *screen, const char *label, const char *te
 	}
 }
 
-/* ---- commands ---- */
-
 /* Bytes of the first word, as a shell reads it: quotes keep it together. */
 static size_t word_len(const char *text)
 {
@@ -169,8 +167,6 @@ bool screen_command(const struct screen *screen, const char *label, const char *
 	}
 	return true;
 }
-
-/* ---- frames ---- */
 
 /* Without what stands in outermost <…> and, at the end, (…): Vec<…>::push(…). */
 char *screen_name(const char *name)

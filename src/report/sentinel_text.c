@@ -13,9 +13,9 @@
 static void print_list(const char *head, const struct strv *list, FILE *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		(void)fprintf(out, "%s", head);
+		put(out, "%s", head);
 		text_print(list->items[i], out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -31,19 +31,19 @@ static void print_certificate(const struct certificate *c, FILE *out)
 {
 	AUTO(mem_freep) char *sentence = words_of(&c->sentence);
 
-	(void)fprintf(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
-		      expectation_names[c->expect], sentence);
-	(void)fprintf(out, "\nRecorded: %s  ", c->signature);
+	put(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
+	    expectation_names[c->expect], sentence);
+	put(out, "\nRecorded: %s  ", c->signature);
 	text_print(c->summary, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	if (c->shown_trial != 0)
-		(void)fprintf(out, "Seen again in trial %" PRIu64 "\n", c->shown_trial);
+		put(out, "Seen again in trial %" PRIu64 "\n", c->shown_trial);
 	VEC_FOREACH (&c->other_failures, other) {
-		(void)fprintf(out, "%s: %s  %" PRIu64 "  ",
-			      other->known ? "Known, a separate issue" : "Another failure",
-			      other->id, other->count);
+		put(out, "%s: %s  %" PRIu64 "  ",
+		    other->known ? "Known, a separate issue" : "Another failure", other->id,
+		    other->count);
 		text_print(other->summary, out);
-		(void)fprintf(out, "  (trial %" PRIu64 ")\n", other->trial);
+		put(out, "  (trial %" PRIu64 ")\n", other->trial);
 	}
 	print_notes(&c->notes, out);
 }
@@ -51,13 +51,11 @@ static void print_certificate(const struct certificate *c, FILE *out)
 void report_certificate_text(const struct certificate *c, FILE *out)
 {
 	print_certificate(c, out);
-	(void)fprintf(out, "Command: ");
+	put(out, "Command: ");
 	text_program(c->program, out);
-	(void)fprintf(out,
-		      "\n%g %% confidence takes %" PRIu64 " clean trials%s; this took %.1f s\n",
-		      c->confidence * 100, c->needed,
-		      c->careful ? ", the uncertainty of the recorded rate counted" : "",
-		      c->seconds);
+	put(out, "\n%g %% confidence takes %" PRIu64 " clean trials%s; this took %.1f s\n",
+	    c->confidence * 100, c->needed,
+	    c->careful ? ", the uncertainty of the recorded rate counted" : "", c->seconds);
 }
 
 /* Text for XML 1.0: markup escaped, characters that it does not allow made visible. */
@@ -89,72 +87,71 @@ static void xml_text(const char *text, FILE *out)
 
 static void xml_property(const char *name, uint64_t value, FILE *out)
 {
-	(void)fprintf(out, "      <property name=\"%s\" value=\"%" PRIu64 "\"/>\n", name, value);
+	put(out, "      <property name=\"%s\" value=\"%" PRIu64 "\"/>\n", name, value);
 }
 
 void report_certificate_junit(const struct certificate *c, FILE *out)
 {
 	AUTO(mem_freep) char *sentence = words_of(&c->sentence);
-	(void)fprintf(out,
-		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		      "<testsuites tests=\"1\" failures=\"%d\" errors=\"0\" time=\"%.3f\">\n"
-		      "  <testsuite name=\"redhand sentinel\" tests=\"1\" failures=\"%d\" "
-		      "errors=\"0\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
-		      !c->met, c->seconds, !c->met, c->seconds);
+	put(out,
+	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	    "<testsuites tests=\"1\" failures=\"%d\" errors=\"0\" time=\"%.3f\">\n"
+	    "  <testsuite name=\"redhand sentinel\" tests=\"1\" failures=\"%d\" "
+	    "errors=\"0\" skipped=\"0\" time=\"%.3f\">\n    <properties>\n",
+	    !c->met, c->seconds, !c->met, c->seconds);
 	xml_property("trials", c->now.trials, out);
 	xml_property("failed", c->shown, out);
 	xml_property("before_trials", c->before.trials, out);
 	xml_property("before_failed", c->before.failed, out);
 	xml_property("needed", c->needed, out);
 	xml_property("others", c->others, out);
-	(void)fprintf(out,
-		      "    </properties>\n    <testcase classname=\"redhand.sentinel.%s\" "
-		      "name=\"",
-		      expectation_names[c->expect]);
+	put(out,
+	    "    </properties>\n    <testcase classname=\"redhand.sentinel.%s\" "
+	    "name=\"",
+	    expectation_names[c->expect]);
 	xml_text(c->summary, out);
-	(void)fprintf(out, "\" time=\"%.3f\">\n", c->seconds);
+	put(out, "\" time=\"%.3f\">\n", c->seconds);
 	if (!c->met) {
-		(void)fputs("      <failure type=\"sentinel\" message=\"", out);
+		put(out, "      <failure type=\"sentinel\" message=\"");
 		xml_text(sentence, out);
-		(void)fputs("\"/>\n", out);
+		put(out, "\"/>\n");
 	}
-	(void)fputs("      <system-out>", out);
+	put(out, "      <system-out>");
 	xml_text(sentence, out);
 	VEC_FOREACH (&c->other_failures, other) {
-		(void)fprintf(out, "\n%s, %" PRIu64 " trials: ",
-			      other->known ? "known, a separate issue" : "another failure",
-			      other->count);
+		put(out, "\n%s, %" PRIu64 " trials: ",
+		    other->known ? "known, a separate issue" : "another failure", other->count);
 		xml_text(other->summary, out);
 	}
 	VEC_FOREACH (&c->notes.list, note) {
 		AUTO(mem_freep) char *text = words_of(note);
 
-		(void)fputc('\n', out);
+		put(out, "\n");
 		xml_text(text, out);
 	}
-	(void)fputs("</system-out>\n    </testcase>\n  </testsuite>\n</testsuites>\n", out);
+	put(out, "</system-out>\n    </testcase>\n  </testsuite>\n</testsuites>\n");
 }
 
 void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 {
 	AUTO(strv_deinit) struct strv copied = { 0 };
 
-	(void)fprintf(out, "%s: a sentinel for %s  ", r->dir, r->signature);
+	put(out, "%s: a sentinel for %s  ", r->dir, r->signature);
 	text_print(r->summary, out);
-	(void)fprintf(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
+	put(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
 	text_rate(&r->rate, out);
-	(void)fprintf(out, "\nRuns: ");
+	put(out, "\nRuns: ");
 	text_program(r->program, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	print_list("Environment: ", r->env, out);
 	if (r->tests->count > 0)
-		(void)fprintf(out, "Tests: the minimal list of %zu\n", r->tests->count);
+		put(out, "Tests: the minimal list of %zu\n", r->tests->count);
 	words_list(r->copied, &copied);
 	print_list("Copied: ", &copied, out);
 	print_notes(r->notes, out);
-	(void)fprintf(out,
-		      "\nCommit it next to the tests. Then:\n"
-		      "  %s/run.sh                  is it still there?\n"
-		      "  %s/run.sh --expect fixed   is it gone? (%" PRIu64 " clean runs)\n",
-		      r->dir, r->dir, r->needed);
+	put(out,
+	    "\nCommit it next to the tests. Then:\n"
+	    "  %s/run.sh                  is it still there?\n"
+	    "  %s/run.sh --expect fixed   is it gone? (%" PRIu64 " clean runs)\n",
+	    r->dir, r->dir, r->needed);
 }

@@ -34,11 +34,11 @@ static void print_p(double p, FILE *out)
 
 static void print_window(const struct window *window, const char *indent, FILE *out)
 {
-	(void)fprintf(out, "%sdied after  %s\n", indent, window->last);
+	put(out, "%sdied after  %s\n", indent, window->last);
 	if (window->next)
-		(void)fprintf(out, "%sbefore      %s\n", indent, window->next);
+		put(out, "%sbefore      %s\n", indent, window->next);
 	else
-		(void)fprintf(out, "%sbefore      (no full run printed that line)\n", indent);
+		put(out, "%sbefore      (no full run printed that line)\n", indent);
 }
 
 static void print_places(const struct signature_summary *s, FILE *out)
@@ -52,29 +52,29 @@ static void print_places(const struct signature_summary *s, FILE *out)
 	for (size_t i = 0; i < s->windows.count && i < 3; i++) {
 		print_window(&s->windows.items[i], "      ", out);
 		if (s->places > 1)
-			(void)fprintf(out, "                  (%" PRIu64 " of %" PRIu64 ")\n",
-				      s->windows.items[i].count, s->rate.failed);
+			put(out, "                  (%" PRIu64 " of %" PRIu64 ")\n",
+			    s->windows.items[i].count, s->rate.failed);
 	}
 	if (s->places > 1)
-		(void)fprintf(out,
-			      "      the place moves between runs: %" PRIu64 " places in %" PRIu64
-			      " failures\n",
-			      s->places, s->rate.failed);
+		put(out,
+		    "      the place moves between runs: %" PRIu64 " places in %" PRIu64
+		    " failures\n",
+		    s->places, s->rate.failed);
 }
 
 static void print_signature(const struct signature_summary *s, bool details, FILE *out)
 {
 	if (s->always)
-		(void)fprintf(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
-			      s->signature.summary);
+		put(out, "  %s  %5" PRIu64 "  %s\n", s->signature.id, s->rate.failed,
+		    s->signature.summary);
 	else
-		(void)fprintf(out, "  %s  %5" PRIu64 "  %5s %%  %s\n", s->signature.id,
-			      s->rate.failed, PERCENT(s->rate.rate), s->signature.summary);
+		put(out, "  %s  %5" PRIu64 "  %5s %%  %s\n", s->signature.id, s->rate.failed,
+		    PERCENT(s->rate.rate), s->signature.summary);
 	if (details && s->crash)
 		report_crash_brief(s->crash, "      ", out);
 	if (details)
 		print_places(s, out);
-	(void)fprintf(out, "      example: trial %" PRIu64 "\n", s->trial);
+	put(out, "      example: trial %" PRIu64 "\n", s->trial);
 }
 
 /* The first `details` ones are told at length. */
@@ -87,13 +87,13 @@ static void print_signatures(const struct signature_summaries *signatures, size_
 		if (s->always)
 			continue;
 		if (intermittent == 0)
-			(void)fprintf(out, "\nFails now and then:\n");
+			put(out, "\nFails now and then:\n");
 		if (intermittent++ < INTERMITTENT_SHOWN)
 			print_signature(s, intermittent <= details, out);
 	}
 	if (intermittent > INTERMITTENT_SHOWN)
-		(void)fprintf(out, "  … and %zu more (--json lists them)\n",
-			      intermittent - INTERMITTENT_SHOWN);
+		put(out, "  … and %zu more (--json lists them)\n",
+		    intermittent - INTERMITTENT_SHOWN);
 	VEC_FOREACH (&signatures->list, s) {
 		if (!s->always)
 			continue;
@@ -113,13 +113,13 @@ static void print_families(const struct failure_families *families, FILE *out)
 
 		if (family->members.count < 2)
 			continue;
-		(void)fprintf(out, "\nCounted as one failure, because %s%s:",
-			      test ? "all are in " : "nothing tells them apart", test ? test : "");
+		put(out, "\nCounted as one failure, because %s%s:",
+		    test ? "all are in " : "nothing tells them apart", test ? test : "");
 		VEC_FOREACH (&family->members, member)
-			(void)fprintf(out, " %s", member->id);
-		(void)fprintf(out, "\n  together ");
+			put(out, " %s", member->id);
+		put(out, "\n  together ");
 		text_rate(&family->rate, out);
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -128,17 +128,16 @@ static void print_nodes(const struct series_summary *summary, FILE *out)
 {
 	if (summary->nodes.count == 0)
 		return;
-	(void)fprintf(out, "\nMachines:\n");
+	put(out, "\nMachines:\n");
 	VEC_FOREACH (&summary->nodes, n) {
-		(void)fprintf(out, "  %-12s ", n->node[0] != '\0' ? n->node : "this one");
+		put(out, "  %-12s ", n->node[0] != '\0' ? n->node : "this one");
 		text_rate(&n->rate, out);
 		if (summary->odd_node == (int)(n - summary->nodes.items)) {
-			(void)fprintf(out, n->rate.failed == 0
-						   ? "  <- never fails while others do, "
-						   : "  <- differs from the others, ");
+			put(out, n->rate.failed == 0 ? "  <- never fails while others do, "
+						     : "  <- differs from the others, ");
 			print_p(n->p, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -146,59 +145,57 @@ static void print_slots(const struct series_summary *summary, FILE *out)
 {
 	if (summary->slots.count < 2)
 		return;
-	(void)fprintf(out, "\nSlots:\n");
+	put(out, "\nSlots:\n");
 	VEC_FOREACH (&summary->slots, s) {
-		(void)fprintf(out, "  slot %-3u ", s->slot);
+		put(out, "  slot %-3u ", s->slot);
 		text_rate(&s->rate, out);
 		if (summary->odd_slot == (int)(s - summary->slots.items)) {
-			(void)fprintf(out, s->rate.failed == 0
-						   ? "  <- never fails while others do, "
-						   : "  <- differs from the others, ");
+			put(out, s->rate.failed == 0 ? "  <- never fails while others do, "
+						     : "  <- differs from the others, ");
 			print_p(s->p, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
 static void print_advice(const struct series_summary *summary, FILE *out)
 {
 	if (summary->crash_places > 1)
-		(void)fprintf(out,
-			      "\nThe %" PRIu64 " runs that were cut short ended in %" PRIu64
-			      " different places.\n",
-			      summary->crashes, summary->crash_places);
+		put(out,
+		    "\nThe %" PRIu64 " runs that were cut short ended in %" PRIu64
+		    " different places.\n",
+		    summary->crashes, summary->crash_places);
 	if (summary->buffered)
-		(void)fprintf(out, "\nThe crashed runs seem to have lost buffered output, so the "
-				   "places above may be too early: try --pty.\n");
+		put(out, "\nThe crashed runs seem to have lost buffered output, so the "
+			 "places above may be too early: try --pty.\n");
 	if (summary->leftovers > 0)
-		(void)fprintf(out,
-			      "\n%" PRIu64 " trials left processes running, which redhand ended "
-			      "(see --linger).\n",
-			      summary->leftovers);
+		put(out,
+		    "\n%" PRIu64 " trials left processes running, which redhand ended "
+		    "(see --linger).\n",
+		    summary->leftovers);
 }
 
 static void print_clean_runs(const struct series_summary *summary, FILE *out)
 {
 	AUTO(mem_freep) char *text = text_clean_runs(summary);
 
-	(void)fprintf(out, "\n%s", text);
+	put(out, "\n%s", text);
 }
 
 static void print_headline(const struct series_summary *summary, FILE *out)
 {
 	text_rate(&summary->rate, out);
 	if (summary->failed_any == 0)
-		(void)fprintf(out,
-			      "\nNo failure seen: the rate is below %s %% with 95 %% confidence",
-			      PERCENT(summary->clean_bound));
+		put(out, "\nNo failure seen: the rate is below %s %% with 95 %% confidence",
+		    PERCENT(summary->clean_bound));
 	else if (!summary->intermittent)
-		(void)fprintf(out, "\nIt fails in the same way in every run");
+		put(out, "\nIt fails in the same way in every run");
 	else if (summary->clean_runs_for_99 <= 1)
-		(void)fprintf(out, "\nIt has failed in every run so far; a larger -n tells whether "
-				   "it comes and goes");
+		put(out, "\nIt has failed in every run so far; a larger -n tells whether "
+			 "it comes and goes");
 	else
 		print_clean_runs(summary, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 }
 
 void report_repro_text(const struct repro_result *result, FILE *out)
@@ -206,16 +203,15 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 	const struct series_summary *summary = &result->summary;
 
 	if (result->interrupted)
-		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
+		put(out, "Interrupted; the same command goes on from here.\n");
 	text_program(result->program, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	print_headline(summary, out);
 	if (result->earlier > 0)
-		(void)fprintf(out,
-			      "(%" PRIu64
-			      " of these trials were in the case already; --fresh starts "
-			      "over)\n",
-			      result->earlier);
+		put(out,
+		    "(%" PRIu64 " of these trials were in the case already; --fresh starts "
+		    "over)\n",
+		    result->earlier);
 	print_signatures(&summary->signatures, DETAILED, out);
 	print_families(&summary->families, out);
 	print_nodes(summary, out);
@@ -234,13 +230,12 @@ static void print_shared(const struct strv *paths, FILE *out)
 {
 	if (paths->count == 0)
 		return;
-	(void)fprintf(out, "\nMore than one arm wrote these files, so one arm may change how often "
-			   "another fails:\n");
+	put(out, "\nMore than one arm wrote these files, so one arm may change how often "
+		 "another fails:\n");
 	for (size_t i = 0; i < paths->count && i < SHARED_SHOWN; i++)
-		(void)fprintf(out, "  %s\n", paths->items[i]);
+		put(out, "  %s\n", paths->items[i]);
 	if (paths->count > SHARED_SHOWN)
-		(void)fprintf(out, "  … and %zu more (--json lists them)\n",
-			      paths->count - SHARED_SHOWN);
+		put(out, "  … and %zu more (--json lists them)\n", paths->count - SHARED_SHOWN);
 	(void)fprintf(
 		out, "Give each arm its own place, for example --arm NAME:CACHE_DIR=cache-{arm}\n");
 }
@@ -254,19 +249,19 @@ static void print_times(const struct compare_result *result, FILE *out)
 		told += arm->times.trials > 0;
 	if (told < 2)
 		return;
-	(void)fprintf(out, "\nTime of a trial that passed, median:\n");
+	put(out, "\nTime of a trial that passed, median:\n");
 	VEC_FOREACH (&result->arms, arm) {
 		const struct arm_times *t = &arm->times;
 
 		if (t->trials == 0)
 			continue;
-		(void)fprintf(out, "  %-16s %.4g s", arm->name, t->median_s);
+		put(out, "  %-16s %.4g s", arm->name, t->median_s);
 		if (t->compared) {
-			(void)fprintf(out, ", %.3g times as long (95 %%: %.3g to %.3g), ", t->ratio,
-				      t->low, t->high);
+			put(out, ", %.3g times as long (95 %%: %.3g to %.3g), ", t->ratio, t->low,
+			    t->high);
 			print_p(t->p, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 }
 
@@ -313,25 +308,25 @@ void report_compare_text(const struct compare_result *result, FILE *out)
 	AUTO(mem_freep) char *stopped = words_of(&result->stop_reason);
 
 	if (result->interrupted)
-		(void)fprintf(out, "Interrupted; the same command goes on from here.\n");
+		put(out, "Interrupted; the same command goes on from here.\n");
 	text_program(result->program, out);
-	(void)fprintf(out, "\n%s\n\n", sentence);
+	put(out, "\n%s\n\n", sentence);
 	VEC_FOREACH (&result->arms, arm) {
-		(void)fprintf(out, "  %-16s ", arm->name);
+		put(out, "  %-16s ", arm->name);
 		text_rate(&arm->rate, out);
 		if (arm != result->arms.items) {
-			(void)fprintf(out, "  difference %+.1f points (95 %%: %+.1f to %+.1f), ",
-				      arm->difference * 100, arm->difference_low * 100,
-				      arm->difference_high * 100);
+			put(out, "  difference %+.1f points (95 %%: %+.1f to %+.1f), ",
+			    arm->difference * 100, arm->difference_low * 100,
+			    arm->difference_high * 100);
 			print_p(arm->p, out);
 		}
-		(void)fputc('\n', out);
+		put(out, "\n");
 	}
 	print_times(result, out);
 	if (stopped)
-		(void)fprintf(out, "\nStopped early: %s.\n", stopped);
+		put(out, "\nStopped early: %s.\n", stopped);
 	print_shared(&result->shared, out);
 	print_signatures(&result->signatures, 0, out);
-	(void)fprintf(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,
-		      result->case_dir);
+	put(out, "\nOrder of the trials: seed %" PRIu64 ". Case: %s\n", result->seed,
+	    result->case_dir);
 }

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,15 @@
 #include "base/words.h"
 #include "model/secret.h"
 #include "report/wording.h"
+
+void put(FILE *out, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vfprintf(out, fmt, args);
+	va_end(args);
+}
 
 void text_print(const char *text, FILE *out)
 {
@@ -30,7 +40,7 @@ void text_program(char *const *program, FILE *out)
 
 		words_quote(&word, open);
 		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
-		(void)fprintf(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
+		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
 	}
 }
 
@@ -44,9 +54,8 @@ char *text_clean_runs(const struct series_summary *summary)
 
 void text_rate(const struct rate *rate, FILE *out)
 {
-	(void)fprintf(out, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)",
-		      rate->failed, rate->trials, PERCENT(rate->rate), PERCENT(rate->low),
-		      PERCENT(rate->high));
+	put(out, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)", rate->failed,
+	    rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
 }
 
 void text_notes(const struct said_list *notes, FILE *out)
@@ -54,7 +63,7 @@ void text_notes(const struct said_list *notes, FILE *out)
 	VEC_FOREACH (&notes->list, note) {
 		AUTO(mem_freep) char *text = words_of(note);
 
-		(void)fprintf(out, "%snote: %s\n", note == notes->list.items ? "\n" : "", text);
+		put(out, "%snote: %s\n", note == notes->list.items ? "\n" : "", text);
 	}
 }
 

@@ -8,6 +8,9 @@
 
 /* Helpers for the text reports. Private to report/. */
 
+/* fprintf(), whose errors the caller finds when it closes the stream. */
+void put(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Somebody's words, made printable. */
 void text_print(const char *text, FILE *out);
 

@@ -671,8 +671,6 @@ void report_verdict_text(const struct investigation *inv, const struct terminal 
 	commands(&page);
 }
 
-/* ---- the rest of the text report ---- */
-
 static void title(const struct verdict_screen *page, const char *text)
 {
 	(void)fputc('\n', page->screen.out);

@@ -23,32 +23,30 @@ static void print_target(const struct watch_report *report, const struct watch_t
 {
 	AUTO(mem_freep) char *what = words_of(&target->what);
 
-	(void)fprintf(out, "%s: %s\n  ", target->text, what ? what : "");
-	(void)fprintf(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
+	put(out, "%s: %s\n  ", target->text, what ? what : "");
+	put(out, "%" PRIu64 " write%s caught", target->hits, plural(target->hits));
 	if (target->matched < target->hits)
-		(void)fprintf(out, ", %" PRIu64 " of them count by --when", target->matched);
+		put(out, ", %" PRIu64 " of them count by --when", target->matched);
 	if (target->unchanged > 0)
-		(void)fprintf(out, "; %" PRIu64 " left the value as it was", target->unchanged);
-	(void)fputc('\n', out);
+		put(out, "; %" PRIu64 " left the value as it was", target->unchanged);
+	put(out, "\n");
 	if (target->objects > 1)
-		(void)fprintf(out,
-			      "  %" PRIu64 " of %" PRIu64 " objects were watched (%.3g %%)%s\n",
-			      target->armed, target->objects,
-			      100.0 * (double)target->armed / (double)target->objects,
-			      target->displaced > 0 ? ", some only until newer ones came" : "");
+		put(out, "  %" PRIu64 " of %" PRIu64 " objects were watched (%.3g %%)%s\n",
+		    target->armed, target->objects,
+		    100.0 * (double)target->armed / (double)target->objects,
+		    target->displaced > 0 ? ", some only until newer ones came" : "");
 	if (target->objects > 0 && target->armed == 0)
-		(void)fprintf(out, "  NOT WATCHED: %s\n",
-			      report->mode && strcmp(report->mode, "pages") == 0
-				      ? "it was not allocated where blocks are placed on watched "
-					"pages"
-				      : "the CPU's four registers were taken by others, or its "
-					"memory was not there");
+		put(out, "  NOT WATCHED: %s\n",
+		    report->mode && strcmp(report->mode, "pages") == 0
+			    ? "it was not allocated where blocks are placed on watched "
+			      "pages"
+			    : "the CPU's four registers were taken by others, or its "
+			      "memory was not there");
 	if (target->moved > 0)
-		(void)fprintf(out,
-			      "  realloc moved %" PRIu64
-			      " of them, or cut off what was watched: from "
-			      "then on %s not watched\n",
-			      target->moved, target->moved == 1 ? "it was" : "they were");
+		put(out,
+		    "  realloc moved %" PRIu64 " of them, or cut off what was watched: from "
+		    "then on %s not watched\n",
+		    target->moved, target->moved == 1 ? "it was" : "they were");
 	if (target->beyond > 0)
 		(void)fprintf(
 			out,
@@ -58,15 +56,15 @@ static void print_target(const struct watch_report *report, const struct watch_t
 			target->beyond, target->beyond == 1 ? "was" : "were", target->beyond_size,
 			plural(target->beyond_size));
 	if (target->objects == 0)
-		(void)fprintf(out, "  nothing like it was ever there\n");
+		put(out, "  nothing like it was ever there\n");
 	if (target->imprecise > 0)
-		(void)fprintf(out, "  %" PRIu64 " were told late (the program blocks SIGTRAP)\n",
-			      target->imprecise);
+		put(out, "  %" PRIu64 " were told late (the program blocks SIGTRAP)\n",
+		    target->imprecise);
 }
 
 static void print_value(uint64_t value, unsigned int len, FILE *out)
 {
-	(void)fprintf(out, "0x%0*" PRIx64, (int)(len ? len : 8) * 2, value);
+	put(out, "0x%0*" PRIx64, (int)(len ? len : 8) * 2, value);
 }
 
 static const char *fit_words(enum store_fit fit)
@@ -94,17 +92,16 @@ static void print_base(const struct write_seen *write, FILE *out)
 
 	if (!base || same)
 		return;
-	(void)fprintf(out,
-		      "     written through %s, which points to another block: #%" PRIu64
-		      ", %" PRIu64 " bytes, %s\n",
-		      base->via, base->id, base->size,
-		      base->state == BLOCK_FREED ? "FREED" : "live");
+	put(out,
+	    "     written through %s, which points to another block: #%" PRIu64 ", %" PRIu64
+	    " bytes, %s\n",
+	    base->via, base->id, base->size, base->state == BLOCK_FREED ? "FREED" : "live");
 	if (base->allocated.count > 0) {
-		(void)fprintf(out, "       allocated by\n");
+		put(out, "       allocated by\n");
 		text_stack(&base->allocated, LIFE_FRAMES, "         ", out);
 	}
 	if (base->freed.count > 0) {
-		(void)fprintf(out, "       freed by\n");
+		put(out, "       freed by\n");
 		text_stack(&base->freed, LIFE_FRAMES, "         ", out);
 	}
 }
@@ -115,15 +112,15 @@ static void print_moment(const char *what, const struct watch_moment *moment, FI
 
 	if (!write)
 		return;
-	(void)fprintf(out, "     %s: trial %" PRIu64 "%s, thread %d, ", what, moment->trial,
-		      moment->failing ? " (failed)" : "", write->tid);
+	put(out, "     %s: trial %" PRIu64 "%s, thread %d, ", what, moment->trial,
+	    moment->failing ? " (failed)" : "", write->tid);
 	print_value(write->old, write->value_len, out);
-	(void)fprintf(out, " -> ");
+	put(out, " -> ");
 	print_value(write->new, write->value_len, out);
 	if (write->victim)
-		(void)fprintf(out, ", block #%" PRIu64 " %s", write->victim->id,
-			      write->victim->key ? write->victim->key : "");
-	(void)fputc('\n', out);
+		put(out, ", block #%" PRIu64 " %s", write->victim->id,
+		    write->victim->key ? write->victim->key : "");
+	put(out, "\n");
 }
 
 /* Of the write that is shown. */
@@ -134,10 +131,10 @@ static void print_registers(const struct write_seen *write, FILE *out)
 	for (unsigned int i = 0; *at != '\0'; i++) {
 		size_t len = strcspn(at, " ");
 
-		(void)fprintf(out, "%s%.*s", i % 4 ? " " : "       ", (int)len, at);
+		put(out, "%s%.*s", i % 4 ? " " : "       ", (int)len, at);
 		at += len + (at[len] == ' ');
 		if (i % 4 == 3 || *at == '\0')
-			(void)fputc('\n', out);
+			put(out, "\n");
 	}
 }
 
@@ -145,15 +142,14 @@ static void print_values(const struct watch_writer *writer, FILE *out)
 {
 	unsigned int len = writer->first.write ? writer->first.write->value_len : 8;
 
-	(void)fprintf(out, "     stores");
+	put(out, "     stores");
 	for (unsigned int i = 0; i < writer->value_count && i < 4; i++) {
-		(void)fprintf(out, "%s ", i > 0 ? "," : "");
+		put(out, "%s ", i > 0 ? "," : "");
 		print_value(writer->values[i].value, len, out);
 		if (writer->values[i].count > 1)
-			(void)fprintf(out, " (%" PRIu64 " times)", writer->values[i].count);
+			put(out, " (%" PRIu64 " times)", writer->values[i].count);
 	}
-	(void)fprintf(out, "%s\n",
-		      writer->more_values || writer->value_count > 4 ? " and others" : "");
+	put(out, "%s\n", writer->more_values || writer->value_count > 4 ? " and others" : "");
 }
 
 /* "syscall (read)" where it is known which. */
@@ -162,10 +158,10 @@ static void print_call(const struct write_seen *write, FILE *out)
 	const char *name = write && write->instruction ? strchr(write->instruction, '(') : NULL;
 
 	if (name)
-		(void)fprintf(out, "the kernel, in the system call %.*s",
-			      (int)strcspn(name + 1, ")"), name + 1);
+		put(out, "the kernel, in the system call %.*s", (int)strcspn(name + 1, ")"),
+		    name + 1);
 	else
-		(void)fprintf(out, "the kernel, in a system call");
+		put(out, "the kernel, in a system call");
 }
 
 /* Says something only where there are others to compare with. */
@@ -180,14 +176,13 @@ static void print_how(const struct watch_writer *writer, const struct write_seen
 	const char *fit = fit_words(write->fit);
 
 	if (write->width > 0)
-		(void)fprintf(out, "     %s%u byte%s%s%s%s\n",
-			      write->flags & WRITE_AT_MOST ? "up to " : "", write->width,
-			      plural(write->width), masked_words(write->flags), fit ? ", " : "",
-			      fit ? fit : "");
+		put(out, "     %s%u byte%s%s%s%s\n", write->flags & WRITE_AT_MOST ? "up to " : "",
+		    write->width, plural(write->width), masked_words(write->flags), fit ? ", " : "",
+		    fit ? fit : "");
 	if (writer->imprecise)
-		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
+		put(out, "     some of its traps came late: it may be another one\n");
 	else if (!writer->certain && !writer->system_call && write->instruction)
-		(void)fprintf(out, "     (the instruction is the likeliest reading of the code)\n");
+		put(out, "     (the instruction is the likeliest reading of the code)\n");
 }
 
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
@@ -195,19 +190,15 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 {
 	const struct write_seen *write = watch_writer_shown(writer);
 
-	(void)fprintf(out, "\n%2zu. ", number);
+	put(out, "\n%2zu. ", number);
 	if (writer->system_call)
 		print_call(write, out);
 	else
-		(void)fprintf(out, "%s",
-			      write && write->instruction ? write->instruction
-							  : "(an unknown instruction)");
-	(void)fprintf(out,
-		      "   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64
-		      " trials%s\n",
-		      writer->count, plural(writer->count), writer->changed, writer->trials,
-		      report->trials,
-		      only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
+		put(out, "%s",
+		    write && write->instruction ? write->instruction : "(an unknown instruction)");
+	put(out, "   %" PRIu64 " time%s, %" PRIu64 " changed it; in %u of %" PRIu64 " trials%s\n",
+	    writer->count, plural(writer->count), writer->changed, writer->trials, report->trials,
+	    only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
 	if (!write)
 		return;
 	print_how(writer, write, out);
@@ -218,8 +209,7 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		print_moment("last ", &writer->last, out);
 	print_base(write, out);
 	if (writer->evidence > 0)
-		(void)fprintf(out, "     kept as evidence %" PRIu64 " of the case\n",
-			      writer->evidence);
+		put(out, "     kept as evidence %" PRIu64 " of the case\n", writer->evidence);
 	if (verbose) {
 		print_registers(write, out);
 		text_source(&write->writer, "     ", out);
@@ -228,22 +218,21 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 
 static void print_conflation(const struct watch_conflation *conflation, FILE *out)
 {
-	(void)fprintf(out,
-		      "\nInstance conflation at 0x%" PRIx64 " (trial %" PRIu64 "): %" PRIu64
-		      " different objects lived there, one after the other\n",
-		      conflation->address, conflation->trial, conflation->instances);
+	put(out,
+	    "\nInstance conflation at 0x%" PRIx64 " (trial %" PRIu64 "): %" PRIu64
+	    " different objects lived there, one after the other\n",
+	    conflation->address, conflation->trial, conflation->instances);
 	for (size_t i = 0; i < conflation->list.count; i++) {
 		const struct watch_instance *instance = &conflation->list.items[i];
 
-		(void)fprintf(out,
-			      "  object %" PRIu64 " (block #%" PRIu64 "): 0x%" PRIx64
-			      " … 0x%" PRIx64 ", %" PRIu64 " write%s, %s\n",
-			      instance->number, instance->id, instance->first_value,
-			      instance->last_value, instance->hits, plural(instance->hits),
-			      words_watched_end(instance->end));
+		put(out,
+		    "  object %" PRIu64 " (block #%" PRIu64 "): 0x%" PRIx64 " … 0x%" PRIx64
+		    ", %" PRIu64 " write%s, %s\n",
+		    instance->number, instance->id, instance->first_value, instance->last_value,
+		    instance->hits, plural(instance->hits), words_watched_end(instance->end));
 		if ((int)i == conflation->changed_at)
-			(void)fprintf(out, "  -- no write happened here: what looks like a change "
-					   "is two objects\n");
+			put(out, "  -- no write happened here: what looks like a change "
+				 "is two objects\n");
 	}
 }
 
@@ -252,53 +241,50 @@ static void print_outside(const struct watch_outside *outside, FILE *out)
 	const struct outside_change *change = outside->change;
 	AUTO(strv_deinit) struct strv known = { 0 };
 
-	(void)fprintf(out, "\nOutside writer (trial %" PRIu64 "): 0x%" PRIx64 " changed from ",
-		      outside->trial, change->home.address);
+	put(out, "\nOutside writer (trial %" PRIu64 "): 0x%" PRIx64 " changed from ",
+	    outside->trial, change->home.address);
 	print_value(change->old, change->value_len, out);
-	(void)fprintf(out, " to ");
+	put(out, " to ");
 	print_value(change->new, change->value_len, out);
-	(void)fprintf(out, ", and no instruction was caught.\n  %s\n",
-		      change->kernel_writes
-			      ? "System calls of this process would have been seen: it was another "
-				"process, a device, or a mapping of the same memory elsewhere."
-			      : "Writes by system calls are not seen here (redhand doctor says "
-				"how to allow it), nor those of other processes and devices.");
+	put(out, ", and no instruction was caught.\n  %s\n",
+	    change->kernel_writes
+		    ? "System calls of this process would have been seen: it was another "
+		      "process, a device, or a mapping of the same memory elsewhere."
+		    : "Writes by system calls are not seen here (redhand doctor says "
+		      "how to allow it), nor those of other processes and devices.");
 	words_list(&change->between, &known);
 	for (size_t i = 0; i < known.count; i++)
-		(void)fprintf(out, "  %s %s\n", i == 0 ? "What is known:" : "              ",
-			      known.items[i]);
+		put(out, "  %s %s\n", i == 0 ? "What is known:" : "              ", known.items[i]);
 }
 
 void report_watch_stop(const struct watch_stop *stop, FILE *out)
 {
 	const struct write_seen *write = stop->write;
 
-	(void)fprintf(out, "stopped at %s",
-		      write->instruction ? write->instruction : "a write to it");
-	(void)fprintf(out, ": ");
+	put(out, "stopped at %s", write->instruction ? write->instruction : "a write to it");
+	put(out, ": ");
 	print_value(write->old, write->value_len, out);
-	(void)fprintf(out, " -> ");
+	put(out, " -> ");
 	print_value(write->new, write->value_len, out);
-	(void)fputc('\n', out);
+	put(out, "\n");
 	text_stack(&write->writer, FRAMES_SHOWN, "  ", out);
-	(void)fprintf(out,
-		      "trial %" PRIu64 " waits: gdb -p %d (below 'signal handler called' is the "
-		      "writer), or kill -CONT %d to go on; Ctrl-C here ends it\n",
-		      stop->trial, stop->pid, stop->pid);
+	put(out,
+	    "trial %" PRIu64 " waits: gdb -p %d (below 'signal handler called' is the "
+	    "writer), or kill -CONT %d to go on; Ctrl-C here ends it\n",
+	    stop->trial, stop->pid, stop->pid);
 	(void)fflush(out);
 }
 
 static void print_head(const struct watch_report *report, FILE *out)
 {
-	(void)fprintf(out, "Watched %" PRIu64 " trial%s, %" PRIu64 " failed", report->trials,
-		      plural(report->trials), report->failed);
+	put(out, "Watched %" PRIu64 " trial%s, %" PRIu64 " failed", report->trials,
+	    plural(report->trials), report->failed);
 	if (report->mode)
-		(void)fprintf(out, "; mode %s%s%s%s", report->mode, report->mode_reason ? " (" : "",
-			      report->mode_reason ? report->mode_reason : "",
-			      report->mode_reason ? ")" : "");
-	(void)fprintf(out, "\n");
+		put(out, "; mode %s%s%s%s", report->mode, report->mode_reason ? " (" : "",
+		    report->mode_reason ? report->mode_reason : "", report->mode_reason ? ")" : "");
+	put(out, "\n");
 	if (report->mode && !report->kernel_writes)
-		(void)fprintf(out, "Writes by system calls are not seen.\n");
+		put(out, "Writes by system calls are not seen.\n");
 	VEC_FOREACH (&report->targets, target)
 		print_target(report, target, out);
 }
@@ -311,16 +297,16 @@ void report_watch_text(const struct watch_report *report, bool verbose, FILE *ou
 	for (size_t i = 0; i < report->writers.count && i < shown; i++)
 		print_writer(report, &report->writers.items[i], i + 1, verbose, out);
 	if (report->writers.count > shown)
-		(void)fprintf(out, "\n… and %zu more writers (-v shows all)\n",
-			      report->writers.count - shown);
+		put(out, "\n… and %zu more writers (-v shows all)\n",
+		    report->writers.count - shown);
 	if (report->writers.count == 0 && report->mode)
-		(void)fprintf(out, "\nNobody was caught writing.\n");
+		put(out, "\nNobody was caught writing.\n");
 	VEC_FOREACH (&report->conflations, conflation)
 		if (verbose || conflation == report->conflations.items)
 			print_conflation(conflation, out);
 	if (report->conflations.count > 1 && !verbose)
-		(void)fprintf(out, "  (the like at %zu more addresses; -v shows them)\n",
-			      report->conflations.count - 1);
+		put(out, "  (the like at %zu more addresses; -v shows them)\n",
+		    report->conflations.count - 1);
 	VEC_FOREACH (&report->outside, outside)
 		print_outside(outside, out);
 	text_notes(&report->notes, out);

@@ -26,8 +26,6 @@ const char *words_text(const char *id)
 	return NULL;
 }
 
-/* ---- values ---- */
-
 static bool is_known(const struct said_value *value)
 {
 	return value && value->kind != SAID_NONE && (value->kind != SAID_SITE || value->text);
@@ -102,8 +100,6 @@ static void add_value(const struct pen *pen, const struct said_value *value, con
 		break;
 	}
 }
-
-/* ---- the text around them ---- */
 
 static const char *put_until(struct pen *pen, const char *at, const char *stops);
 
@@ -263,8 +259,6 @@ char *words_evidence_plainly(const struct evidence *evidence)
 	evidence_say(evidence, &said);
 	return words_plainly(&said);
 }
-
-/* ---- places ---- */
 
 static void add_place(const struct home *home, struct strbuf *sb)
 {

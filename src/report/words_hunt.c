@@ -117,7 +117,7 @@ const struct sentence_row words_hunt[] = {
 	{ "chase:look-on", "guards show nothing: running it on until it crashes" },
 	{ "chase:no-crash", "no crash in {0} trials" },
 	{ "chase:evidence", "watching the bytes that evidence {0} is about" },
-	{ "chase:strayed", "a pointer leads far away from every block; watching who puts it where it is loaded from: {0}" },
+	{ "chase:stray-pointer", "a pointer leads far away from every block; watching who puts it where it is loaded from: {0}" },
 	{ "chase:threads", "the program has threads: watching which of them read and write what was freed, and what the crash read" },
 	{ "chase:references", "a reference count changed after its block was freed: watching who takes and gives back references" },
 	{ "chase:refcount", "an object was used after it was freed: watching its reference count" },

@@ -224,8 +224,6 @@ static void attend(struct slot *s)
 	}
 }
 
-/* ---- starting it ---- */
-
 /* The descriptors of a trial's output, both ends. */
 struct channels {
 	int out, err;		  /* ours */

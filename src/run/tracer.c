@@ -77,8 +77,6 @@ struct tracer {
 	VEC(struct traced_thread) threads;
 };
 
-/* ---- who ------------------------------------------------------------------------------------ */
-
 static struct traced_process *find_process(struct tracer *t, pid_t pid)
 {
 	VEC_FOREACH (&t->processes, process)
@@ -133,9 +131,6 @@ static struct traced_thread *take_in(struct tracer *t, pid_t tid)
 	VEC_PUSH(&t->threads, ((struct traced_thread){ .tid = tid, .pid = pid }));
 	return &t->threads.items[t->threads.count - 1];
 }
-
-/* ---- letting them go on -----------------------------------------------------------------------
- */
 
 static void update(struct tracer *t, struct traced_thread *thread)
 {
@@ -263,8 +258,6 @@ static void wait_for_others(struct tracer *t, struct traced_thread *thread, pid_
 		t->deadline_ns = clock_ns() + PATIENCE_NS;
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
-
 static bool read_target(pid_t tid, uint64_t address, void *to, size_t bytes)
 {
 	struct iovec ours = { to, bytes }, theirs = { (void *)(uintptr_t)address, bytes };
@@ -369,9 +362,6 @@ static bool request(struct tracer *t, struct traced_thread *thread)
 	return true;
 }
 
-/* ---- hits --------------------------------------------------------------------------------------
- */
-
 /* The signals that a process has handlers for: SigCgt of proc(5). */
 static bool catches_traps(pid_t pid)
 {
@@ -438,9 +428,6 @@ static void hit(struct tracer *t, struct traced_thread *thread)
 	}
 	resume(t, thread, SIGTRAP);
 }
-
-/* ---- stops -------------------------------------------------------------------------------------
- */
 
 static void on_signal(struct tracer *t, struct traced_thread *thread, int signal)
 {
@@ -509,9 +496,6 @@ static void on_status(struct tracer *t, pid_t tid, int status)
 	if (thread)
 		drop_thread(t, thread);
 }
-
-/* ---- the process ------------------------------------------------------------------------------
- */
 
 /* The fifo is the target's to write to: only what belongs to the trial is taken. */
 static void seize(struct tracer *t, pid_t pid)

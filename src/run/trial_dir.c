@@ -137,8 +137,6 @@ static bool spare_take(const struct room *room, const char *name)
 	       is_own_dir(&st, ROOM_MODE) && renameat(room->trials, spare, room->trials, name) == 0;
 }
 
-/* ---- the temporary directory ---- */
-
 /* As it was made: for the next trial. */
 static bool tmp_keep(const struct room *room, const char *name)
 {

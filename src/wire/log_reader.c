@@ -449,8 +449,6 @@ bool log_context_row(struct log_reader *log, uint32_t row, struct log_context *r
 	return true;
 }
 
-/* ---- watches --------------------------------------------------------------------------------- */
-
 /* The fixed part of the region; NULL when it is not (wholly) there. */
 static const unsigned char *watch_area(const struct log_reader *log)
 {

@@ -15,8 +15,8 @@
 #include "in_range.h"
 #include "run/tally.h"
 #include "studies/series/arm.h"
-#include "studies/series/findings.h"
 #include "studies/series/schedule.h"
+#include "studies/series/series_findings.h"
 #include "studies/series/target.h"
 
 #define CRASH "aaaaaaaaaa"

@@ -5,7 +5,7 @@
 #include "hunt/inquiry.h"
 
 #include "run/stored.h"
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 /* The trial that shows best what is hunted. */
 static struct reading *example(const struct inquiry *inq)

@@ -261,7 +261,7 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 		r = bench_plan(bench, err);
 	if (r == 0) {
 		if (lead_strayed(e))
-			BENCH_SAY(bench, "chase:strayed", said_home(home));
+			BENCH_SAY(bench, "chase:stray-pointer", said_home(home));
 		else
 			BENCH_SAY(bench, "chase:evidence", said_number(e->id));
 		r = round_run(bench, lead_strayed(e) ? &strayed_round : &evidence_round, err);

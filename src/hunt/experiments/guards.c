@@ -313,9 +313,6 @@ void guards_adopt(struct bench *bench)
 	    said_flag(bench->guards.caught > 0));
 }
 
-/* ---- was it an overflow? ------------------------------------------------------------------------
- */
-
 static bool may_be_overrun(const struct level *level)
 {
 	VEC_FOREACH (&level->observations, observation) {
@@ -368,9 +365,6 @@ static bool confirms(const struct bench *bench)
 			return true;
 	return false;
 }
-
-/* ---- who damaged what they found ---------------------------------------------------------------
- */
 
 /* The same key may lead to a larger block in another trial: what was behind the end is its own
  * there. */
@@ -432,8 +426,6 @@ static void read_any(struct bench *bench, bool passed)
 	}
 	bench->guards.caught += any;
 }
-
-/* ---- the experiment ---- */
 
 /* Somebody was caught writing to a block whose place was another's before: he may be its rightful
  * owner, and the reader the one who is wrong. Guards tell: with them no place is given out again so

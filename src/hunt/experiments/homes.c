@@ -589,8 +589,6 @@ static int follow_copies(struct bench *bench, int level, struct err *err)
 	return run_again(bench, err);
 }
 
-/* ---- what was seen there ---- */
-
 void homes_forget(struct bench *bench)
 {
 	for (size_t i = 0; i < sizeof(bench->homes.levels) / sizeof(bench->homes.levels[0]); i++)
@@ -670,8 +668,6 @@ void homes_settle(struct bench *bench, bool over)
 	conclude_homes(bench);
 	bench->homes.concluded = true;
 }
-
-/* ---- the experiments ---- */
 
 static bool applies(struct inquiry *inq, struct said *why)
 {

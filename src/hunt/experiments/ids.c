@@ -103,8 +103,6 @@ static bool hidden(const struct inquiry *inq, const struct arms_outcome *seen)
 	return ids->failed == 0 && crash->failed >= FAILURES && odds(inq, crash, ids) < CHANGES_P;
 }
 
-/* ---- it fails under ids, but in another way ---- */
-
 /* A crash that came under ids only is taken for the same one, moved; unless the user means just one
  * failure. */
 static int follow_stranger(struct inquiry *inq, const char *id)
@@ -140,8 +138,6 @@ static int ask_wider(struct inquiry *inq, const char *const *arms, struct arms_o
 		inq->known.match.faults = true;
 	return 0;
 }
-
-/* ---- ids hide it ---- */
 
 static void disturb_close(struct inquiry *inq)
 {

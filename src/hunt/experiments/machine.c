@@ -70,8 +70,6 @@ static bool applies(struct inquiry *inq, struct said *why)
 	return !said_anything(why);
 }
 
-/* ---- one core ---- */
-
 struct cores {
 	struct fisher_table *table; /* a: the core that fails most, b: the others */
 	int core;
@@ -146,8 +144,6 @@ static int pin(struct inquiry *inq, struct host_signs *signs)
 		      said_number(table.trials_b), said_real(signs->core_p));
 }
 
-/* ---- one of several machines ---- */
-
 static int note_node(struct inquiry *inq, struct host_signs *signs)
 {
 	const struct series_summary *s = &inq->known.summary;
@@ -176,8 +172,6 @@ int machine_tell_node(struct inquiry *inq)
 			return note_node(inq, e->host);
 	return 0;
 }
-
-/* ---- memory ---- */
 
 static int test_memory(struct inquiry *inq, struct host_signs *signs)
 {

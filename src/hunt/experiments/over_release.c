@@ -13,8 +13,6 @@
 #define TRIALS 8u
 #define ACCOUNTS_WANTED 2u
 
-/* ---- which word of which block ---- */
-
 static uint64_t cut_to(uint64_t value, unsigned int len)
 {
 	return len >= 8 ? value : value & ((UINT64_C(1) << len * 8) - 1);
@@ -37,8 +35,6 @@ static const struct write_seen *late_release(const struct evidence_list *list)
 			return e->write;
 	return NULL;
 }
-
-/* ---- the account of one trial ---- */
 
 /* A store to the count: who made it, and who called that. */
 struct booking {
@@ -286,8 +282,6 @@ static bool enough(struct bench *bench)
 static const struct round_ops account_round = {
 	.id = 9, .observer = OBSERVE_HEAP, .planned = true, .read_any = read_any, .enough = enough
 };
-
-/* ---- the experiment ---- */
 
 static bool applies(struct inquiry *inq, struct said *why)
 {

@@ -47,9 +47,6 @@ struct suspect_word {
 	int64_t offset;			   /* in the block; from the step's own word */
 };
 
-/* ---- one trial ---------------------------------------------------------------------------------
- */
-
 struct accesses {
 	VEC(const struct hit *) list; /* of one spec, in order */
 };
@@ -259,9 +256,6 @@ static const struct round_ops race_round = { .id = 7,
 					     .enough = enough,
 					     .missing = missing };
 
-/* ---- where to look -----------------------------------------------------------------------------
- */
-
 static bool has_threads(const struct bench *bench)
 {
 	bool found = false;
@@ -406,9 +400,6 @@ static bool watch_words(struct bench *bench, const struct words *words, size_t *
 		spec->reads = true;
 	return watchset->list.count > 0;
 }
-
-/* ---- what follows ------------------------------------------------------------------------------
- */
 
 /* The word at which it was seen in most trials. */
 static unsigned int best_watched(const struct race *race, uint64_t *ret_count)

@@ -18,7 +18,7 @@
 #include "run/settings.h"
 #include "run/stored.h"
 #include "search/stats/rate.h"
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 #define FAILURES 8u
 #define FAILURES_SLOW 4u /* where so many would take more than this part of the budget: */

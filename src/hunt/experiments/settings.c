@@ -86,8 +86,6 @@ static struct rate with_earlier(const struct inquiry *inq, const struct rate *gi
 			   given->failed + inq->known.rate.failed, RATE_CONFIDENCE);
 }
 
-/* ---- what brings out a rare one ---- */
-
 /* All that was run as it was given against the arm: a setting under which it failed twice, when it
  * had not in hundreds of trials, need not wait for more. */
 static double odds(const struct inquiry *inq, const struct arms_outcome *seen, unsigned int arm,
@@ -291,8 +289,6 @@ const struct experiment_ops experiment_settings = { .name = "settings",
 						    .price = price,
 						    .run = bring_out };
 
-/* ---- alone, when it fails often enough as it is ---- */
-
 struct alone_seen {
 	struct rate given, alone; /* side by side, with all that was run before; one at a time */
 	double p;
@@ -378,8 +374,6 @@ const struct experiment_ops experiment_alone = { .name = "alone",
 						 .applies = alone_applies,
 						 .price = alone_price,
 						 .run = ask_alone };
-
-/* ---- do trials get in each other's way? ---- */
 
 struct clash_words {
 	char *line;  /* what a failing trial said; NULL: nothing of the kind */

@@ -105,8 +105,6 @@ int shut_run(struct bench *bench, bool *ret_told, struct err *err)
 	return r;
 }
 
-/* ---- the experiment ---- */
-
 /* Who read such a block is known by another way. */
 static bool is_answered(const struct bench *bench, const struct evidence *by_somebody)
 {

@@ -120,8 +120,6 @@ bool cuts_wait(const struct bench *bench)
 	       (state == CUTS_UNKNOWN || cuts_suspected(bench));
 }
 
-/* ---- the experiment ---- */
-
 static bool enough(struct bench *bench)
 {
 	cuts_settle(bench);

@@ -13,9 +13,6 @@
 /* A trap costs some ten microseconds; who comes much later may have had a lock. */
 #define NEAR_NS 100000u
 
-/* ---- reading a failing trial that was watched ---------------------------------------------------
- */
-
 /* The step of this trial's backtrack that is the home of the spec. */
 static const struct backtrack_step *same_step(const struct backtrack *backtrack,
 					      const struct watch_spec *spec)

@@ -16,9 +16,6 @@
 #define AGAIN_MIN 8u /* an object came back so often, in all… */
 #define TWICE_MIN 2u /* …and so many of them did */
 
-/* ---- which functions -------------------------------------------------------------------------
- */
-
 static bool is_system(const char *module)
 {
 	static const char *const names[] = { "libc.",	   "libc-",	 "ld-",
@@ -133,9 +130,6 @@ void allocator_probe_plan(const struct allocator_probe *probe, struct hook_plann
 		(void)hook_plan(planner, probe->list.items[i].hook, &use, items, NULL);
 	}
 }
-
-/* ---- what they saw ---------------------------------------------------------------------------
- */
 
 /* Functions and arguments by which an object may go back. Registers keep what was in them: a
  * function without arguments seems to be given what the one before it was. So it need not be the
@@ -320,9 +314,6 @@ void allocator_probe_read(const struct allocator_probe *probe, struct event_logs
 			return;
 	}
 }
-
-/* ---- following them --------------------------------------------------------------------------
- */
 
 /* The function of the program's own that called malloc. */
 static const char *innermost_function(const struct stack *allocated)

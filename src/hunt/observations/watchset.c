@@ -22,8 +22,6 @@ void watchset_deinit(struct watchset *watchset)
 	VEC_DEINIT(&watchset->list);
 }
 
-/* ---- where ----------------------------------------------------------------------------------- */
-
 static const struct mapping *module_at(const struct event_log *log, uint64_t address)
 {
 	for (size_t i = 0; i < log->modules.count; i++)
@@ -248,9 +246,6 @@ bool watchset_add_count(struct watchset *watchset, const char *key, int64_t offs
 	return true;
 }
 
-/* ---- the plan ---------------------------------------------------------------------------------
- */
-
 /* Where its returns cannot all be seen, the next call ends what the last one began. */
 static int plan_frame(struct hook_planner *planner, const char *function, uint32_t number,
 		      struct strbuf *items, struct err *err)
@@ -333,9 +328,6 @@ int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struc
 	}
 	return 0;
 }
-
-/* ---- what came of it ---------------------------------------------------------------------------
- */
 
 static uint64_t low_bytes(uint64_t value, unsigned int len)
 {
@@ -504,9 +496,6 @@ bool watchset_next_write(const struct trial_hits *log, struct event_log *in, uin
 	ret->caught = ret->last != NULL;
 	return ret->caught;
 }
-
-/* ---- where the value came from -----------------------------------------------------------------
- */
 
 static const struct log_hit_owner *owner_of(const struct log_hit *hit, uint64_t address)
 {

@@ -74,8 +74,6 @@ bool shape_has_target(const struct shape *shape, uint64_t low, uint64_t high)
 	return from < shape->targets.count && shape->targets.items[from] < high;
 }
 
-/* ---- the function's own code ---- */
-
 static int decode_range(struct shape *shape, const struct function_range *range, struct err *err)
 {
 	size_t len = range->high - range->low, at = 0;
@@ -100,8 +98,6 @@ static int decode_range(struct shape *shape, const struct function_range *range,
 	}
 	return 0;
 }
-
-/* ---- data that names places in the function ---- */
 
 static bool in_code(const struct module *module, uint64_t vaddr)
 {
@@ -154,8 +150,6 @@ static size_t follow_words(struct shape *shape)
 				    shape->function.ranges[i].high, add_label, &labels);
 	return labels.count;
 }
-
-/* ---- all other code ---- */
 
 struct reference {
 	uint64_t from, to;
@@ -273,8 +267,6 @@ static void add_short_references(struct shape *shape, const struct function_rang
 	}
 }
 
-/* ---- jumps out of the function ---- */
-
 struct callers {
 	const struct shape *shape;
 	struct function_range piece;
@@ -358,8 +350,6 @@ static int absorb_pieces(struct shape *shape, struct err *err)
 	}
 	return 0;
 }
-
-/* ---- all together ---- */
 
 /* Is the target of an indirect jump computed from a distance? */
 static bool computes_target(const struct shape *shape, size_t jump)

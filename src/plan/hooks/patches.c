@@ -62,8 +62,6 @@ static size_t padding(const struct shape *shape, uint64_t at, size_t wanted)
 	return have;
 }
 
-/* ---- the entry ---- */
-
 static bool is_exit(const struct shape *shape, uint64_t at)
 {
 	VEC_FOREACH (&shape->exits, exit)
@@ -150,8 +148,6 @@ static int plan_entry(const struct shape *shape, struct patches *ret, struct err
 	VEC_PUSH(&ret->list, patch);
 	return 0;
 }
-
-/* ---- exits ---- */
 
 static bool overlaps(const struct patches *patches, uint64_t low, uint64_t high)
 {

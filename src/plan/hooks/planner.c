@@ -97,8 +97,6 @@ static void note(struct hook_planner *planner, struct said *said)
 		note(planner, &said_);          \
 	} while (0)
 
-/* ---- files ---- */
-
 static struct module *open_file(struct file *file, struct err *err)
 {
 	if (!file->tried) {
@@ -152,8 +150,6 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 						  .named = true }));
 	return &planner->files.items[planner->files.count - 1];
 }
-
-/* ---- writing items ---- */
 
 static uint64_t patch_key(const struct file *file, uint64_t at)
 {
@@ -264,8 +260,6 @@ static void add_action(const struct file *file, const struct patch *patch,
 
 	strbuf_add(items, &action, sizeof(action));
 }
-
-/* ---- one function ---- */
 
 struct use_plan {
 	enum plan_action_what enter, leave; /* 0: none there */
@@ -416,8 +410,6 @@ static int plan_function(struct hook_planner *planner, struct file *file,
 	return r;
 }
 
-/* ---- libraries that come later ---- */
-
 /* The loader calls an empty function whenever its list of libraries has changed (for debuggers:
  * <link.h>, r_brk), after it mapped a library and before it runs anything in it. */
 static void plan_loader(struct hook_planner *planner, struct strbuf *items)
@@ -442,8 +434,6 @@ static void plan_loader(struct hook_planner *planner, struct strbuf *items)
 	}
 	NOTE(planner, "hook-note:loader");
 }
-
-/* ---- by name ---- */
 
 static void note_inlined(struct hook_planner *planner, struct file *file, const char *name)
 {
@@ -735,8 +725,6 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }
-
-/* ---- a malloc inside a program ---- */
 
 /* The one that others see by this name. */
 static const struct function *exported(const struct functions *found, const char *symbol)

@@ -83,9 +83,6 @@ static const char *bare_name(const struct resolving *one)
 	return mark ? mark + 1 : one->spec.name;
 }
 
-/* ---- fields -----------------------------------------------------------------------------------
- */
-
 /* "struct NAME.path": a type of its own; else the path in what the function gives. */
 static int find_field(struct resolving *one, int argument, struct type_field *ret)
 {
@@ -147,9 +144,6 @@ static int resolve_field(struct resolving *one, int argument)
 	type_field_deinit(&field);
 	return 0;
 }
-
-/* ---- one function per kind --------------------------------------------------------------------
- */
 
 static int resolve_key(struct resolving *one)
 {
@@ -388,9 +382,6 @@ static int (*const resolve_by_kind[])(struct resolving *one) = {
 	[SPEC_ARGUMENT] = resolve_function, [SPEC_PYTHON_TYPE] = resolve_python,
 	[SPEC_STRUCT] = resolve_struct,
 };
-
-/* ---- the rest -----------------------------------------------------------------------------------
- */
 
 /* As name_mistake(), of the other text. */
 static int when_mistake(const struct resolving *one, size_t at)

@@ -66,9 +66,6 @@ static struct plan_step *emit(struct compiler *c, enum plan_step_op op, uint64_t
 	return &c->out->steps[c->out->count++];
 }
 
-/* ---- words ------------------------------------------------------------------------------------
- */
-
 static uint64_t bit_argument(struct compiler *c)
 {
 	char *end;
@@ -212,9 +209,6 @@ static void word(struct compiler *c)
 			     "clears(BIT), sets(BIT)",
 			     text);
 }
-
-/* ---- operators --------------------------------------------------------------------------------
- */
 
 /* By binding, the loosest first; within a level the longer ones first. */
 static const struct {

@@ -152,8 +152,6 @@ void page_beside(const struct page *page)
 	VEC_DEINIT(&groups.list);
 }
 
-/* ---- races ---- */
-
 static const struct evidence *told_race(const struct investigation *inv)
 {
 	const struct evidence *found = NULL;
@@ -199,8 +197,6 @@ void page_race(const struct page *page)
 	el_end(page->h);
 	section_end(page);
 }
-
-/* ---- the machine ---- */
 
 static const struct host_signs *host_signs(const struct investigation *inv)
 {

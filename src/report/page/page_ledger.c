@@ -83,8 +83,6 @@ void page_ledger(const struct page *page)
 	section_end(page);
 }
 
-/* ---- the journal ---- */
-
 static void put_entry(const struct page *page, int64_t ms, const char *stage, const char *text)
 {
 	el(page->h, "li", NULL);
@@ -154,8 +152,6 @@ void page_journal(const struct page *page)
 	section_end(page);
 }
 
-/* ---- evidence ---- */
-
 bool has_evidence(const struct page *page)
 {
 	return page->inv->evidence.list.count > 0;
@@ -215,8 +211,6 @@ void page_evidence(const struct page *page)
 		el_txtf(page->h, "p", "dim", "%zu more: redhand report --format json.", left_out);
 	section_end(page);
 }
-
-/* ---- other formats ---- */
 
 typedef void (*write_fn)(const struct page *page, FILE *out);
 

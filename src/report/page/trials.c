@@ -111,8 +111,6 @@ void page_strip(const struct page *page)
 	section_end(page);
 }
 
-/* ---- observers ---- */
-
 static const struct rate *rate_without(const struct investigation *inv)
 {
 	VEC_FOREACH (&inv->observers, o)
@@ -182,8 +180,6 @@ void page_observers(const struct page *page)
 	table_end(page);
 	section_end(page);
 }
-
-/* ---- minimisation ---- */
 
 static void put_cell(const struct page *page, const struct trigger_cell *cell)
 {
@@ -290,8 +286,6 @@ void page_minimal(const struct page *page)
 	section_end(page);
 }
 
-/* ---- breadcrumbs ---- */
-
 bool has_breadcrumbs(const struct page *page)
 {
 	return page->dots->crumbs.count > 0;
@@ -322,8 +316,6 @@ void page_breadcrumbs(const struct page *page)
 	table_end(page);
 	section_end(page);
 }
-
-/* ---- failing trials ---- */
 
 bool has_trials(const struct page *page)
 {

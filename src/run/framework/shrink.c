@@ -30,8 +30,6 @@ static bool *chosen(const struct framework *f, const struct framework_list *list
 	return in;
 }
 
-/* ---- environment ---- */
-
 static int env_list(struct framework *f, struct err *err)
 {
 	for (char **entry = environ; *entry; entry++)
@@ -80,8 +78,6 @@ const struct framework_ops framework_env = {
 	.plain = env_plain,
 };
 
-/* ---- arguments ---- */
-
 static int args_list(struct framework *f, struct err *err)
 {
 	for (char *const *word = f->setup.program + 1; *word; word++)
@@ -104,8 +100,6 @@ const struct framework_ops framework_args = {
 	.list = args_list,
 	.build = args_build,
 };
-
-/* ---- lines of a file ---- */
 
 #define LINES_FILE "input"
 

@@ -26,8 +26,6 @@
 /* Longest first: one begins like the other. */
 static const char *const options[] = { "--list-tests", "--list_tests", "--list" };
 
-/* ---- what is in the file ---- */
-
 static bool file_has(const char *path, const char *text)
 {
 	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -51,8 +49,6 @@ static bool recognises(char *const *program, const char *cwd)
 
 	return which(program[0], cwd, &path, NULL) == 0 && file_has(path, "--list");
 }
-
-/* ---- what its usage says ---- */
 
 static bool ends_word(char c)
 {
@@ -137,8 +133,6 @@ static int read_usage(struct framework *f, const char **ret_option, struct err *
 			f, "its --help names no option that lists them, or takes no names", err);
 	return 0;
 }
-
-/* ---- the list ---- */
 
 static int add_name(void *ctx, char *line, struct err *err)
 {

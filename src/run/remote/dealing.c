@@ -82,8 +82,6 @@ void deal_lost(struct fleet *f, struct member *m)
 	}
 }
 
-/* ---- what workers say about trials ---- */
-
 static struct sent *find_sent(struct member *m, uint64_t attempt)
 {
 	for (size_t i = 0; i < POOL_DEPTH; i++)
@@ -176,8 +174,6 @@ void deal_result(struct fleet *f, struct member *m, const struct link_frame *fra
 	release(f, m, sent);
 	push_result(f, &result);
 }
-
-/* ---- the pool's side ---- */
 
 void deal_orders(struct fleet *f, struct member *m)
 {

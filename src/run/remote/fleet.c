@@ -26,8 +26,6 @@
 #define WAITING_MOST (1u << 20)
 #define STATE_MOST 200u /* bytes of a worker's sentence */
 
-/* ---- opening ---- */
-
 int fleet_check(const char *runner, bool *ret_remote, struct err *err)
 {
 	AUTO(starter_closep) struct starter *starter = NULL;
@@ -86,8 +84,6 @@ int fleet_open(const struct fleet_request *request, struct fleet **ret, struct e
 	*ret = TAKE(f);
 	return 0;
 }
-
-/* ---- members ---- */
 
 static void member_free(struct member *m)
 {
@@ -193,8 +189,6 @@ static void send_away(struct fleet *f, struct member *m, const char *why)
 	fleet_lose(f, m, why);
 }
 
-/* ---- joining ---- */
-
 /* The next pieces of what is shipped; when that is all, it may work. */
 static void ship(struct fleet *f, struct member *m)
 {
@@ -297,8 +291,6 @@ static void greet(struct fleet *f, struct member *m)
 	}
 }
 
-/* ---- what members say ---- */
-
 void fleet_stop(struct fleet *f, int code, const struct err *why)
 {
 	if (f->trouble == 0) {
@@ -377,8 +369,6 @@ static void hear(struct fleet *f, struct member *m)
 		ship(f, m);
 	fleet_push_out(f, m);
 }
-
-/* ---- duties ---- */
 
 /* Silence counts only while we listen: what a worker said in the meantime lies in the socket. */
 static void find_silent(struct fleet *f, uint64_t now)

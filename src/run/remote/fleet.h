@@ -34,8 +34,6 @@ AUTO_DEFINE(struct fleet, fleet_close)
 /* Trials that were lost with their machine so far. */
 uint64_t fleet_lost(const struct fleet *fleet);
 
-/* ---- for the pool ---- */
-
 /* Trials of these settings, which must live until fleet_end(). */
 int fleet_begin(struct fleet *fleet, const struct trial_settings *settings, unsigned int slots,
 		struct err *err);

@@ -68,8 +68,6 @@ struct fleet {
 	struct err why;
 };
 
-/* ---- of the workers (fleet.c) ---- */
-
 /* It is not there any more: its trials are lost. */
 void fleet_lose(struct fleet *f, struct member *m, const char *why);
 /* Frees those that are lost. */
@@ -81,8 +79,6 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 		      const char *remedy);
 /* Nobody can go on. */
 void fleet_stop(struct fleet *f, int code, const struct err *why);
-
-/* ---- of the trials (dealing.c) ---- */
 
 /* Tells a worker what is run, unless it knows. */
 void deal_orders(struct fleet *f, struct member *m);

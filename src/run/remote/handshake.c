@@ -36,8 +36,6 @@ static int draw(void *bytes, size_t len, struct err *err)
 		       : err_set_errno(err, -errno, "cannot draw random numbers");
 }
 
-/* ---- MUNGE ---- */
-
 #ifdef HAVE_MUNGE
 static munge_ctx_t context(const struct trust *trust)
 {
@@ -107,8 +105,6 @@ static bool credential_open(const struct trust *trust, const char *credential,
 	return false;
 }
 #endif
-
-/* ---- what is known ---- */
 
 int trust_make(struct trust *trust, const char *munge_socket, struct err *err)
 {
@@ -189,8 +185,6 @@ char *trust_variable(const struct trust *trust)
 		strbuf_addf(&sb, "%02x", trust->token[i]);
 	return strbuf_take(&sb);
 }
-
-/* ---- the greeting ---- */
 
 static void prove(const struct greeting *g, const char *who, uint8_t ret[PROOF_BYTES])
 {

@@ -12,8 +12,6 @@
 
 #define TEXT_MOST 256u
 
-/* ---- what is read here ---- */
-
 static char *cpuinfo(const char *name)
 {
 	FILE *in = fopen("/proc/cpuinfo", "re");
@@ -134,8 +132,6 @@ void hello_make(struct hello *hello, const char *agent_dir)
 										     : ""),
 					      .gpu = mem_strdup(gpu ? gpu : "") } };
 }
-
-/* ---- what is said ---- */
 
 void hello_deinit(struct hello *hello)
 {

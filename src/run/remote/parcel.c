@@ -22,8 +22,6 @@
 
 enum entry_kind { ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_PROGRAM, ENTRY_KINDS };
 
-/* ---- out ---- */
-
 struct sender {
 	const struct parcel_sink *sink;
 	uint64_t attempt;
@@ -155,8 +153,6 @@ int parcel_send(const struct parcel_sink *sink, uint64_t attempt, int dir, const
 
 	return send_tree(&s, dir, name, as);
 }
-
-/* ---- in ---- */
 
 void parcel_init(struct parcel *parcel, int dir)
 {

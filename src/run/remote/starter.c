@@ -25,8 +25,6 @@
 
 static const struct starter_ops *const starters[] = { &starter_slurm, &starter_ssh, &starter_exec };
 
-/* ---- all of them ---- */
-
 static char *own_program(void)
 {
 	char path[PATH_MAX];
@@ -136,8 +134,6 @@ void starter_say(const struct starter *s, const char *fmt, ...)
 		s->how.say(s->how.say_ctx, strbuf_str(&sb));
 }
 
-/* ---- programs ---- */
-
 static void child(const struct starter *s, const char *const *argv, int in, int out, int error)
 {
 	sigset_t none;
@@ -233,8 +229,6 @@ int starter_begin_ask(struct starter *s, const char *const *argv)
 	strbuf_clear(&s->heard);
 	return 0;
 }
-
-/* ---- processes that are workers ---- */
 
 void started_add(struct starter *s, unsigned int slot, const struct strv *argv, const char *input)
 {

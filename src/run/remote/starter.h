@@ -76,8 +76,6 @@ AUTO_DEFINE(struct starter, starter_close)
 int starter_start(struct starter *s, const struct starter_start *how, struct err *err);
 int starter_watch(struct starter *s, unsigned int joined, struct err *err);
 
-/* ---- for starters ---- */
-
 extern const struct starter_ops starter_slurm, starter_ssh, starter_exec;
 
 /* Runs a program to its end, at most so many seconds: its exit status, what it printed on stdout

@@ -134,8 +134,6 @@ static int start(struct starter *s, struct err *err)
 	return submit(s, s->how.slots, err);
 }
 
-/* ---- what became of them ---- */
-
 struct states {
 	unsigned int pending, running, ended;
 	unsigned int

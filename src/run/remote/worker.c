@@ -57,8 +57,6 @@ struct worker {
 	struct strbuf why; /* … because */
 };
 
-/* ---- what is sent ---- */
-
 /* Waits until the socket takes something. */
 static int wait_to_send(struct worker *w)
 {
@@ -89,8 +87,6 @@ static int parcel_frame(void *ctx, enum frame_type type, const struct strbuf *pa
 	link_send(&w->link, type, payload);
 	return flush_to(w, WAITING_MOST);
 }
-
-/* ---- trials ---- */
 
 static void stop_pool(struct worker *w)
 {
@@ -245,8 +241,6 @@ static int send_result(struct worker *w, struct trial_result *result)
 	return r == 0 ? flush_to(w, 0) : r;
 }
 
-/* ---- what is shipped ---- */
-
 static int take_shipped(struct worker *w, const struct link_frame *frame, struct err *err)
 {
 	struct unpacker u = { .at = frame->bytes, .left = frame->len };
@@ -260,8 +254,6 @@ static bool is_there(const struct worker *w, const char *name)
 {
 	return faccessat(w->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
-
-/* ---- the conversation ---- */
 
 static int take_frame(struct worker *w, const struct link_frame *frame, struct err *err)
 {
@@ -364,8 +356,6 @@ static int serve(struct worker *w, struct err *err)
 		say_sorry(w, err);
 	return r < 0 ? r : 0;
 }
-
-/* ---- finding redhand ---- */
 
 /* A connected socket; negative: -errno. */
 static int reach(const struct worker_request *request)

@@ -103,8 +103,6 @@ static double xlogx(double x)
 	return x > 0 ? x * log(x) : 0;
 }
 
-/* ---- prior ---- */
-
 /* How likely each rate is before anything was seen, where nobody told it. */
 static void unknown_prior(const struct bisection *b, double ret[RATES])
 {
@@ -264,8 +262,6 @@ void bisection_free(struct bisection *b)
 	mem_free(b);
 }
 
-/* ---- what is known ---- */
-
 /* Would this hypothesis make this commit fail? */
 static bool afflicts(const struct bisection *b, size_t hyp, size_t commit)
 {
@@ -337,8 +333,6 @@ double bisection_probability(struct bisection *b, size_t commit)
 {
 	return hypothesis_mass(b->belief, commit);
 }
-
-/* ---- what cannot be told apart ---- */
 
 /* splitmix64: any 64 bits that have nothing to do with each other would do. */
 static uint64_t token(uint64_t n)
@@ -479,8 +473,6 @@ static void rate_interval(const struct bisection *b, struct bisection_state *ret
 	if (ret->rate_high < 0)
 		ret->rate_high = 1;
 }
-
-/* ---- which test tells most ---- */
 
 struct outlook {
 	double entropy; /* of the culprit, now */

@@ -34,8 +34,6 @@ static void bisect_deinit(struct bisect *b)
 	runner_deinit(&b->runner);
 }
 
-/* ---- what a run says ---- */
-
 static void give_up_on(struct bisect *b, size_t commit, const char *why)
 {
 	if (!b->rows[commit].untested)
@@ -88,8 +86,6 @@ static int digest(struct bisect *b, const struct commit_run *run, struct err *er
 	bisection_report(b->bisection, run->commit, failed);
 	return 0;
 }
-
-/* ---- what the runner asks ---- */
 
 static struct commit_flight *flight_of(struct bisect *b, uint64_t position)
 {
@@ -263,8 +259,6 @@ static const struct runner_ops bisect_ops = {
 	.ended = bisect_ended,
 	.tick = bisect_tick,
 };
-
-/* ---- going on where it was ---- */
 
 static int replay(void *ctx, const struct list_run_row *row, struct err *err)
 {

@@ -28,7 +28,7 @@ typedef void (*bisect_progress_fn)(void *ctx, const struct bisect_view *view);
 struct bisect_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;
-	const struct history *history;
+	const struct commit_history *history;
 	bool first_parent; /* how the history was read, for the report */
 	char *const *program;
 	const struct strv *slot_env;

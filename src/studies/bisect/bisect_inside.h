@@ -25,7 +25,7 @@ struct commit_row {
 
 struct bisect {
 	const struct bisect_request *request;
-	const struct history *history;
+	const struct commit_history *history;
 	struct case_store *cs;
 	struct runner runner;
 	struct bisection *bisection;

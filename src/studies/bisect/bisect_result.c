@@ -7,7 +7,7 @@
 #include "base/cstr.h"
 #include "search/stats/rate.h"
 #include "studies/bisect/bisect_inside.h"
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 #define HASH_SHOWN 12
 
@@ -101,7 +101,7 @@ static void compare_with_git(const struct bisection_state *state, struct bisect_
 
 int bisect_summarise(struct bisect *b, struct bisect_result *ret, struct err *err)
 {
-	const struct history *h = b->history;
+	const struct commit_history *h = b->history;
 	const struct bisect_request *request = b->request;
 	struct bisection_state state;
 	int r;

@@ -13,19 +13,17 @@ struct commit_place {
 	uint32_t number;
 };
 
-void history_close(struct history *h)
+void history_close(struct commit_history *h)
 {
 	mem_free(h->top);
 	mem_free(h->common);
 	mem_free(h->prefix);
 	strv_deinit(&h->commits);
 	lineage_free(h->lineage);
-	*h = (struct history){ 0 };
+	*h = (struct commit_history){ 0 };
 }
 
-/* ---- which checkout, which commits ---- */
-
-static int find_checkout(const char *dir, struct history *h, struct err *err)
+static int find_checkout(const char *dir, struct commit_history *h, struct err *err)
 {
 	AUTO(mem_freep) char *common = NULL;
 	int r = git_line(dir, (const char *const[]){ "rev-parse", "--show-toplevel", NULL },
@@ -59,7 +57,7 @@ static int find_commit(const char *top, const char *role, const char *name, char
 	return 0;
 }
 
-static int check_order(const struct history *h, const struct history_request *request,
+static int check_order(const struct commit_history *h, const struct history_request *request,
 		       const char *good, const char *bad, struct err *err)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
@@ -90,8 +88,6 @@ static int check_order(const struct history *h, const struct history_request *re
 	return err_set_remedy(err, "the two have no common history");
 }
 
-/* ---- parents ---- */
-
 static int by_hash(const void *a, const void *b)
 {
 	return strcmp(((const struct commit_place *)a)->hash,
@@ -113,7 +109,7 @@ static void parents_reading_deinit(struct parents_reading *reading)
 	mem_free(reading->places);
 }
 
-static void sort_places(const struct history *h, struct parents_reading *reading)
+static void sort_places(const struct commit_history *h, struct parents_reading *reading)
 {
 	reading->places = mem_alloc(h->commits.count * sizeof(reading->places[0]));
 	for (size_t i = 0; i < h->commits.count; i++)
@@ -121,7 +117,8 @@ static void sort_places(const struct history *h, struct parents_reading *reading
 	qsort(reading->places, h->commits.count, sizeof(reading->places[0]), by_hash);
 }
 
-static void read_parents(const struct history *h, struct parents_reading *reading, char *line)
+static void read_parents(const struct commit_history *h, struct parents_reading *reading,
+			 char *line)
 {
 	char *save = NULL;
 
@@ -137,7 +134,7 @@ static void read_parents(const struct history *h, struct parents_reading *readin
 	}
 }
 
-static void make_lineage(struct history *h, struct parents_reading *reading, bool line)
+static void make_lineage(struct commit_history *h, struct parents_reading *reading, bool line)
 {
 	size_t count = h->commits.count;
 	AUTO(mem_freep) struct lineage_parents *parents = mem_alloc(count * sizeof(parents[0]));
@@ -158,7 +155,7 @@ static void make_lineage(struct history *h, struct parents_reading *reading, boo
 	h->lineage = lineage_new(parents, count);
 }
 
-static int read_commits(struct history *h, const struct history_request *request, char *text,
+static int read_commits(struct commit_history *h, const struct history_request *request, char *text,
 			struct err *err)
 {
 	AUTO(parents_reading_deinit) struct parents_reading reading = { 0 };
@@ -188,8 +185,8 @@ static int read_commits(struct history *h, const struct history_request *request
 	return 0;
 }
 
-static int list_commits(struct history *h, const struct history_request *request, const char *good,
-			const char *bad, struct err *err)
+static int list_commits(struct commit_history *h, const struct history_request *request,
+			const char *good, const char *bad, struct err *err)
 {
 	AUTO(mem_freep) char *range = mem_printf("%s..%s", good, bad);
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
@@ -207,9 +204,9 @@ static int list_commits(struct history *h, const struct history_request *request
 	return read_commits(h, request, answer.out, err);
 }
 
-int history_open(const struct history_request *request, struct history *ret, struct err *err)
+int history_open(const struct history_request *request, struct commit_history *ret, struct err *err)
 {
-	AUTO(history_close) struct history h = { 0 };
+	AUTO(history_close) struct commit_history h = { 0 };
 	AUTO(mem_freep) char *good = NULL;
 	AUTO(mem_freep) char *bad = NULL;
 	int r = find_checkout(request->dir ? request->dir : ".", &h, err);
@@ -225,11 +222,9 @@ int history_open(const struct history_request *request, struct history *ret, str
 	if (r < 0)
 		return r;
 	*ret = h;
-	h = (struct history){ 0 };
+	h = (struct commit_history){ 0 };
 	return 0;
 }
-
-/* ---- words ---- */
 
 static char *next_field(char **at)
 {
@@ -241,7 +236,7 @@ static char *next_field(char **at)
 	return strbuf_take(&sb);
 }
 
-int history_words(const struct history *h, const size_t *numbers, size_t count,
+int history_words(const struct commit_history *h, const size_t *numbers, size_t count,
 		  struct commit_words *ret, struct err *err)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };

@@ -12,7 +12,7 @@
  * only first parents are asked for: then it is the line of merges that one reads in
  * `git log --first-parent`.
  */
-struct history {
+struct commit_history {
 	char *top;	     /* the user's checkout, absolute */
 	char *common;	     /* the repository itself: .git, absolute */
 	char *prefix;	     /* from there to the directory that was meant: "" or "src/tests/" */
@@ -28,8 +28,9 @@ struct history_request {
 };
 
 /* -EINVAL, with a sentence, for what git does not know, and when GOOD is not an ancestor of BAD. */
-int history_open(const struct history_request *request, struct history *ret, struct err *err);
-void history_close(struct history *history);
+int history_open(const struct history_request *request, struct commit_history *ret,
+		 struct err *err);
+void history_close(struct commit_history *history);
 
 /* What people want to know of a commit; all of it printable. */
 struct commit_words {
@@ -37,5 +38,5 @@ struct commit_words {
 };
 
 /* Fills in the words of these commits, by their numbers. */
-int history_words(const struct history *history, const size_t *numbers, size_t count,
+int history_words(const struct commit_history *history, const size_t *numbers, size_t count,
 		  struct commit_words *ret, struct err *err);

@@ -60,8 +60,6 @@ static const char *top(const struct workshop *w)
 	return w->request.history->top;
 }
 
-/* ---- jobs ---- */
-
 static bool stop_pending(const struct workshop *w)
 {
 	struct pollfd pollfd = { .fd = w->signals, .events = POLLIN };
@@ -113,8 +111,6 @@ static void read_talk(const struct workshop *w, uint64_t number, struct strbuf *
 	strbuf_add_printable(ret, len > TALK_MAX ? text + len - TALK_MAX : text,
 			     len > TALK_MAX ? TALK_MAX : len);
 }
-
-/* ---- trees ---- */
 
 static int run_git(struct workshop *w, const char *const *args, struct err *err)
 {
@@ -179,7 +175,7 @@ static int remove_strays(const char *dir, const char *name, struct err *err)
 	return r;
 }
 
-int workshop_clear(const struct history *history, const char *dir, struct err *err)
+int workshop_clear(const struct commit_history *history, const char *dir, struct err *err)
 {
 	AUTO(git_answer_deinit) struct git_answer answer = { 0 };
 	AUTO(mem_freep) char *path = realpath(dir, NULL);
@@ -257,8 +253,6 @@ static struct tree *find_tree(struct workshop *w, size_t commit)
 	}
 	return found;
 }
-
-/* ---- making a commit ready ---- */
 
 static int build(struct workshop *w, const struct tree *tree, size_t commit,
 		 struct workshop_visit *visit, struct err *err)
@@ -381,8 +375,6 @@ const char *workshop_activity(const struct workshop *w, size_t *ret_commit)
 		*ret_commit = w->active_commit;
 	return w->activity;
 }
-
-/* ---- opening and closing ---- */
 
 static int listen_for_stop(struct workshop *w, struct err *err)
 {

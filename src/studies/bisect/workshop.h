@@ -19,7 +19,7 @@
 struct workshop;
 
 struct workshop_request {
-	const struct history *history;
+	const struct commit_history *history;
 	const char *dir;   /* its own, inside the case; made when missing */
 	const char *build; /* for sh; NULL: nothing is built */
 	char *const *program;
@@ -31,7 +31,7 @@ struct workshop_request {
 };
 
 /* Clears away the trees that a redhand left which was killed. */
-int workshop_clear(const struct history *history, const char *dir, struct err *err);
+int workshop_clear(const struct commit_history *history, const char *dir, struct err *err);
 
 /* The directory must have been cleared. */
 int workshop_open(const struct workshop_request *request, struct workshop **ret, struct err *err);

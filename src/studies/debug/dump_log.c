@@ -156,8 +156,6 @@ static uint64_t word(const uint8_t *bytes)
 	return value;
 }
 
-/* ---- a line for each record ------------------------------------------------------------------ */
-
 /* Number, by how it is shown; text of a fixed field; nanoseconds, shown as microseconds. */
 enum field_how { FIELD_DECIMAL, FIELD_SIGNED, FIELD_HEX, FIELD_TEXT, FIELD_US };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "studies/growth/families.h"
+#include "studies/growth/site_families.h"
 
 /* One shared frame is often a wrapper around malloc, or what many parts of a program allocate with:
  * then it grows here and shrinks there. It counts where it never does. */

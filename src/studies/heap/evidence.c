@@ -35,8 +35,6 @@ static struct block_life *life_of(const struct seen_once *once)
 	return life;
 }
 
-/* ---- damage ---- */
-
 /* Within its guards, and no other block's damage leads there: the block itself was overrun. Farther
  * off, a guard does not reach. */
 static void tell_damage(const struct seen_once *once, struct evidence *ret)
@@ -64,8 +62,6 @@ static void tell_damage(const struct seen_once *once, struct evidence *ret)
 	canary->first_broken = cstr_dup(f->when.before);
 }
 
-/* ---- frees ---- */
-
 static void tell_free(const struct seen_once *once, struct evidence *ret)
 {
 	static const enum bad_free_kind kinds[] = { [HEAP_DOUBLE_FREE] = BAD_FREE_DOUBLE,
@@ -83,8 +79,6 @@ static void tell_free(const struct seen_once *once, struct evidence *ret)
 	if (f->kind == HEAP_MISMATCHED_FREE)
 		bad->how = mem_printf("%s, then %s", f->allocated_by, f->freed_by);
 }
-
-/* ---- crashes over freed blocks ---- */
 
 /* A freed block's pages are closed from its free on: of all that were seen at them, the first. */
 static bool came_first(const struct heap_report *report, const struct seen_once *once)
@@ -175,8 +169,6 @@ static void tell_finding(const struct heap_report *report, const struct heap_fin
 		VEC_PUSH(&ret->list, e);
 	}
 }
-
-/* ---- holders ---- */
 
 static bool lasts(const struct heap_holder *holder)
 {

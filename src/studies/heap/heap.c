@@ -12,7 +12,7 @@
 #include "search/stats/rate.h"
 #include "studies/heap/chance.h"
 #include "studies/heap/dangling.h"
-#include "studies/heap/findings.h"
+#include "studies/heap/heap_findings.h"
 #include "studies/series/compare.h"
 #include "studies/series/schedule.h"
 #include "wire/checksum.h"
@@ -266,8 +266,6 @@ static const struct runner_ops heap_ops = {
 	.tick = heap_tick,
 };
 
-/* ---- what the observer does to the failure ---- */
-
 static struct rate rate_of(const struct heap *heap, unsigned int arm)
 {
 	uint64_t trials, failed;
@@ -311,8 +309,6 @@ static void compare(struct heap *heap)
 							     .failed_b = report->heap.failed });
 	say_effect(report, &report->sentence);
 }
-
-/* ---- the run ---- */
 
 static int probe(struct heap *heap, struct err *err)
 {

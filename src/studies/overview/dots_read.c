@@ -136,8 +136,6 @@ static void close_in(const struct investigation *inv, struct trial_dots *dots)
 	}
 }
 
-/* ---- breadcrumbs ---- */
-
 struct crumb_order {
 	VEC(struct crumb_pair) pairs; /* by `from` */
 };

@@ -19,7 +19,7 @@
 #include "studies/overview/slot_strata.h"
 #include "studies/series/arm.h"
 #include "studies/series/fault_addresses.h"
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 #define WATCH_WITHOUT_IDS "watch without ids"
 

@@ -20,8 +20,6 @@
 /* No instruction in 64-bit mode: stands for bytes that could not be read. */
 #define NO_CODE 0x06
 
-/* ---- names ---- */
-
 uint32_t scan_register(const char *name)
 {
 	int number = arch_register_find(arch_native(), name);
@@ -72,8 +70,6 @@ static bool was_seen(const struct scan_request *request, const struct scan_hit *
 	}
 	return false;
 }
-
-/* ---- hits ---- */
 
 struct scan_sweeping {
 	struct scanner *scanner;
@@ -130,8 +126,6 @@ static void found(void *ctx, const struct sweep_hit *hit)
 	}
 	keep_hit(s, hit, &frames);
 }
-
-/* ---- code ---- */
 
 void scanner_init(struct scanner *scanner, const struct scan_request *request,
 		  struct symbols *symbols, struct scan_report *report)

@@ -21,8 +21,6 @@
 #define JIT_PAGES_MAX 65536u
 #define STAT_BYTES_MAX 4096u
 
-/* ---- what is looked at, and for what ---- */
-
 static bool is_code(const struct mapping *mapping)
 {
 	return (mapping->perms & MAPPING_EXEC) && (mapping->perms & MAPPING_READ) &&
@@ -99,8 +97,6 @@ static int aim(struct scanner *scanner, const struct mapping *mappings, size_t c
 				   scanner->request->global);
 }
 
-/* ---- a file ---- */
-
 struct recorded {
 	struct symbols *symbols;
 	const struct snapshot *snapshot;
@@ -145,8 +141,6 @@ int scan_file(const char *path, const struct scan_request *request, struct scan_
 	scanner_finish(&scanner);
 	return 0;
 }
-
-/* ---- a live process ---- */
 
 struct live {
 	int fd; /* /proc/PID/mem */
@@ -282,8 +276,6 @@ int scan_process(int pid, const struct scan_request *request, struct scan_report
 	scanner_finish(&scanner);
 	return 0;
 }
-
-/* ---- a recorded trial ---- */
 
 /* One process of it. */
 struct remains {

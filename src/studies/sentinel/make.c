@@ -44,8 +44,6 @@ static void making_deinit(struct making *m)
 	mem_free(m->case_path);
 }
 
-/* ---- the directory ---- */
-
 static bool is_empty(const char *path)
 {
 	DIR *stream = opendir(path);
@@ -112,8 +110,6 @@ static char *portable(const struct making *m, const char *word)
 
 	return path_rename(from_case, m->root, "{root}");
 }
-
-/* ---- the reproducer's own files ---- */
 
 /* More is no script that somebody wrote. */
 #define COPY_MAX (256u << 10)
@@ -338,8 +334,6 @@ static int copy_from_case(struct making *m, const char *word, struct strv *done,
 	return r;
 }
 
-/* ---- the words ---- */
-
 /* What users may have written themselves must not be taken for ours later. */
 static int refuse_placeholders(const char *word, struct err *err)
 {
@@ -439,8 +433,6 @@ static int add_command(struct making *m, struct err *err)
 			r = copy_mentioned(m, words->items[i], err);
 	return r < 0 ? r : add_env(m, err);
 }
-
-/* ---- the rest ---- */
 
 static void add_origin(struct making *m)
 {

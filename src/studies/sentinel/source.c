@@ -45,8 +45,6 @@ int target_outcome(const struct target *target, struct case_store *cs, const str
 	return 0;
 }
 
-/* ---- which series ---- */
-
 struct source_candidate {
 	struct series_id id;
 	char *command, *settings;
@@ -142,8 +140,6 @@ static int choose_given(const struct candidates *candidates, struct case_store *
 		      case_dir(cs));
 	return err_set_remedy(err, "redhand case show lists them");
 }
-
-/* ---- which failure ---- */
 
 /* Failures of every run count only when there are no others. */
 static int note_all(struct sentinel_source *s, struct case_store *cs, const struct tally *tally,

@@ -18,8 +18,6 @@
 #define DEPTH_MAX 8
 #define REMEMBERED_MAX 256
 
-/* ---- what is agreed to ---- */
-
 static bool add_file(int dir, const char *name, struct strbuf *ret)
 {
 	AUTO(fd_closep)
@@ -79,8 +77,6 @@ static bool content(const char *dir, struct strbuf *ret)
 	return faccessat(fd, SENTINEL_FILES, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
 	       add_entry(fd, SENTINEL_FILES, DEPTH_MAX, ret);
 }
-
-/* ---- where it is remembered ---- */
 
 /* -1: there is no such place. */
 static int open_folder(bool make)
@@ -160,8 +156,6 @@ void sentinel_trust(const char *dir)
 	name_of(&bytes, name);
 	(void)file_write_at(folder, name, bytes.data, bytes.len, NULL);
 }
-
-/* ---- where a stranger's may lead ---- */
 
 static int leads_out(const char *what, const char *path, struct err *err)
 {

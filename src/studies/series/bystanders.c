@@ -67,8 +67,6 @@ bool bystanders_have(const struct bystanders *bystanders, const struct signature
 	return false;
 }
 
-/* ---- their trials ---- */
-
 struct dropping {
 	const struct bystanders *bystanders;
 	const struct target *target;

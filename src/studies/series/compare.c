@@ -12,8 +12,8 @@
 #include "search/stats/safe_test.h"
 #include "search/stats/shift.h"
 #include "search/stats/strata.h"
-#include "studies/series/findings.h"
 #include "studies/series/schedule.h"
+#include "studies/series/series_findings.h"
 #include "studies/series/shared_files.h"
 
 /* With --stop-early the sequential test and, at the end, Fisher's may both
@@ -137,8 +137,6 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	name_arm(&job->argv, arm->name);
 	name_arm(&job->env, arm->name);
 }
-
-/* ---- stopping early ---- */
 
 /* The outcomes of each arm in the order in which its runs were planned, up to the first that is
  * still missing. The order in which they ended would favour the quick ones, and crashes are quick.
@@ -348,8 +346,6 @@ static const struct runner_ops compare_ops = {
 	.tick = compare_tick,
 };
 
-/* ---- the answer ---- */
-
 /* Newcombe's interval for the difference of two rates, from their Wilson intervals. */
 static void set_difference(struct arm_summary *arm, const struct rate *first)
 {
@@ -391,8 +387,6 @@ static double final_p(const struct compare *c, const struct compare_result *resu
 		p = c->sequential_p[arm];
 	return p * LOOKS < 1 ? p * LOOKS : 1;
 }
-
-/* ---- how long it takes ---- */
 
 struct times {
 	unsigned int arm;

@@ -54,8 +54,6 @@ static void minimize_deinit(struct minimize *m)
 	runner_deinit(&m->runner);
 }
 
-/* ---- what a run says ---- */
-
 /* The case has what was seen, this is what it means; so a resumed search means the same by it. */
 static int judge(struct minimize *m, const struct ended_run *run, enum minimiser_outcome *ret,
 		 struct err *err)
@@ -118,8 +116,6 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 		return err_set_errno(err, r, "cannot use a list of the case");
 	return 0;
 }
-
-/* ---- before the target is known ---- */
 
 static void set_full(struct minimize *m)
 {
@@ -208,9 +204,7 @@ static int digest(struct minimize *m, const struct ended_run *run, struct err *e
 	return m->minimiser ? tell(m, run, err) : look_for_target(m, run, err);
 }
 
-/* ---- what the runner asks ---- */
-
-static struct flight *flight_of(struct minimize *m, uint64_t position)
+static struct list_flight *flight_of(struct minimize *m, uint64_t position)
 {
 	VEC_FOREACH (&m->flights, flight)
 		if (flight->position == position)
@@ -229,17 +223,17 @@ static uint64_t flying(const struct minimize *m)
 
 static void take_off(struct minimize *m, const struct minimiser_plan *plan, struct run *ret)
 {
-	struct flight *flight = flight_of(m, 0);
+	struct list_flight *flight = flight_of(m, 0);
 
 	if (!flight) {
-		VEC_PUSH(&m->flights, ((struct flight){ 0 }));
+		VEC_PUSH(&m->flights, ((struct list_flight){ 0 }));
 		flight = &m->flights.items[m->flights.count - 1];
 	}
-	*flight = (struct flight){ .position = m->next_position++,
-				   .plan = plan->id,
-				   .purpose = plan->purpose,
-				   .tests = mem_alloc(plan->count * sizeof(plan->tests[0])),
-				   .count = plan->count };
+	*flight = (struct list_flight){ .position = m->next_position++,
+					.plan = plan->id,
+					.purpose = plan->purpose,
+					.tests = mem_alloc(plan->count * sizeof(plan->tests[0])),
+					.count = plan->count };
 	memcpy(flight->tests, plan->tests, plan->count * sizeof(plan->tests[0]));
 	*ret = (struct run){ .position = flight->position };
 }
@@ -270,7 +264,7 @@ static int minimize_next(void *ctx, unsigned int slot, struct run *ret, struct e
 static void minimize_prepare(void *ctx, const struct run *run, struct trial_job *job)
 {
 	struct minimize *m = ctx;
-	const struct flight *flight = flight_of(m, run->position);
+	const struct list_flight *flight = flight_of(m, run->position);
 	const struct trial_settings *settings = m->request->settings;
 	AUTO(mem_freep)
 	char *dir =
@@ -329,7 +323,7 @@ static bool complete(const struct minimize *m, const struct trial_record *record
 static void minimize_record(void *ctx, const struct run *run, struct trial_record *record)
 {
 	struct minimize *m = ctx;
-	const struct flight *flight = flight_of(m, run->position);
+	const struct list_flight *flight = flight_of(m, run->position);
 	bool told = look_useful(m, record->end, &m->blind.why) == 0;
 
 	strbuf_clear(&m->told.items);
@@ -349,7 +343,7 @@ static void minimize_record(void *ctx, const struct run *run, struct trial_recor
 static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 {
 	struct minimize *m = ctx;
-	struct flight *flight = flight_of(m, run->position);
+	struct list_flight *flight = flight_of(m, run->position);
 	int r = digest(m,
 		       &(struct ended_run){ .tests = flight->tests,
 					    .count = flight->count,
@@ -362,7 +356,7 @@ static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 		       &m->late.err);
 
 	mem_free(flight->tests);
-	*flight = (struct flight){ 0 };
+	*flight = (struct list_flight){ 0 };
 	if (r == 0)
 		r = minimize_keep_best(m, &m->late.err);
 	m->late.code = r;
@@ -403,8 +397,6 @@ static const struct runner_ops minimize_ops = {
 	.ended = minimize_ended,
 	.tick = minimize_tick,
 };
-
-/* ---- going on where it was ---- */
 
 static int replay(void *ctx, const struct list_run_row *row, struct err *err)
 {

@@ -10,7 +10,7 @@
  */
 
 /* A list in a slot. */
-struct flight {
+struct list_flight {
 	uint64_t position; /* 0: free */
 	uint64_t plan;	   /* 0: not the minimiser's */
 	enum minimiser_purpose purpose;
@@ -69,7 +69,7 @@ struct minimize {
 	bool never_failed;
 	struct blindness blind;
 
-	VEC(struct flight) flights;
+	VEC(struct list_flight) flights;
 	uint64_t next_position;
 	uint32_t *full; /* the full list: up to the victim when that is known */
 	size_t full_count;

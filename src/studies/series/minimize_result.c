@@ -13,14 +13,12 @@
 #include "model/secret.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
-#include "studies/series/findings.h"
 #include "studies/series/listtext.h"
 #include "studies/series/minimize_inside.h"
+#include "studies/series/series_findings.h"
 
 /* Below this, another order is said to fail at another rate. */
 #define ORDER_MATTERS_P 0.05
-
-/* ---- the file with the best list so far ---- */
 
 static char *file_name(const struct minimize *m)
 {
@@ -56,8 +54,6 @@ int minimize_keep_best(struct minimize *m, struct err *err)
 	return minimize_write_list(
 		m, &(struct framework_list){ .items = result.tests, .count = result.count }, err);
 }
-
-/* ---- the result ---- */
 
 static struct rate rate_of(struct minimiser_count count)
 {

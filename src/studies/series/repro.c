@@ -2,7 +2,7 @@
 
 #include "base/now.h"
 #include "search/stats/rate.h"
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 #define ALONE_S 0.5 /* that the first trial runs alone at most, where failing ones are spared */
 

@@ -14,8 +14,6 @@
 #define OUTSIDE_MAX 16
 #define NOTES_MAX 20
 
-/* ---- writers --------------------------------------------------------------------------------- */
-
 /* What was found changed at the trap of another counts if that store covered it, too. */
 static bool by_row(const struct hit *caught, const struct log_writer_row *row,
 		   struct symbols *symbols)
@@ -138,9 +136,6 @@ static void add_writer(struct watch_gather *gather, const struct trial_hits *log
 	writer->imprecise |= (last->hit->flags & LOG_HIT_IMPRECISE) != 0;
 }
 
-/* ---- objects at one address -------------------------------------------------------------------
- */
-
 struct lives {
 	VEC(struct log_watched) list; /* by address, then by number */
 };
@@ -237,9 +232,6 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 	VEC_DEINIT(&lives.list);
 }
 
-/* ---- changes without a hit --------------------------------------------------------------------
- */
-
 static void add_outside(struct watch_gather *gather, const struct trial_hits *log,
 			struct event_log *in, const struct log_watch_changed *changed)
 {
@@ -252,8 +244,6 @@ static void add_outside(struct watch_gather *gather, const struct trial_hits *lo
 				 .trial = gather->trial,
 				 .change = unexplained_tell(in, changed, gather->symbols) }));
 }
-
-/* ---- a trial --------------------------------------------------------------------------------- */
 
 static void note_yielded(struct watch_report *report, const struct event_log *log,
 			 const struct log_watch_row *row)

@@ -1,4 +1,4 @@
-#include "studies/heap/findings.h"
+#include "studies/heap/heap_findings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

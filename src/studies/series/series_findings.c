@@ -1,4 +1,4 @@
-#include "studies/series/findings.h"
+#include "studies/series/series_findings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "studies/growth/families.h"
+#include "studies/growth/site_families.h"
 
 #include <ctype.h>
 #include <stdbool.h>

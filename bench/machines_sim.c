@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/now.h"
 #include "base/pack.h"
 #include "run/job.h"
 #include "run/remote/handshake.h"
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
 	while (left > 0) {
 		struct epoll_event events[256];
 		int n = epoll_wait(epoll, events, 256, 500);
-		uint64_t now = link_now_ns();
+		uint64_t now = clock_ns();
 
 		for (int i = 0; i < n; i++) {
 			struct pretender *p = &all[events[i].data.u64];

@@ -104,18 +104,15 @@ bool file_holds_at(int dir, const char *name, const void *bytes, size_t len)
 	return pread(fd, held, len + 1, 0) == (ssize_t)len && memcmp(held, bytes, len) == 0;
 }
 
-/* Where every user has a group of the same number, to be in it is to be that user. */
-static bool is_own_group(gid_t group)
+int stat_check_owner(const struct stat *st, uid_t owner, const char *path, struct err *err)
 {
-	return group == getegid() && group == geteuid();
-}
+	/* Where every user has a group of the same number, to be in it is to be that user. */
+	bool own_group = st->st_gid == owner;
 
-int stat_check_ours(const struct stat *st, const char *path, struct err *err)
-{
-	if (st->st_uid != geteuid())
+	if (st->st_uid != owner)
 		(void)err_set(err, -EPERM, "'%s' belongs to another user (%u, not %u)", path,
-			      (unsigned int)st->st_uid, (unsigned int)geteuid());
-	else if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !is_own_group(st->st_gid)))
+			      (unsigned int)st->st_uid, (unsigned int)owner);
+	else if (st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && !own_group))
 		(void)err_set(err, -EPERM, "'%s' can be changed by other users (mode %04o)", path,
 			      (unsigned int)st->st_mode & 07777);
 	else
@@ -125,11 +122,23 @@ int stat_check_ours(const struct stat *st, const char *path, struct err *err)
 	return -EPERM;
 }
 
-int fd_check_ours(int fd, const char *path, struct err *err)
+static int fd_check_owner(int fd, uid_t owner, const char *path, struct err *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return err_set_errno(err, -errno, "cannot look at '%s'", path);
-	return stat_check_ours(&st, path, err);
+	return stat_check_owner(&st, owner, path, err);
+}
+
+int fd_check_owner_of(int fd, int dir, const char *path, struct err *err)
+{
+	struct stat above;
+
+	return fd_check_owner(fd, fstat(dir, &above) < 0 ? (uid_t)-1 : above.st_uid, path, err);
+}
+
+int fd_check_ours(int fd, const char *path, struct err *err)
+{
+	return fd_check_owner(fd, geteuid(), path, err);
 }

@@ -43,4 +43,6 @@ FILE *file_create_at(int dir, const char *name, struct err *err);
  * this user's own.
  */
 int fd_check_ours(int fd, const char *path, struct err *err);
-int stat_check_ours(const struct stat *st, const char *path, struct err *err);
+int stat_check_owner(const struct stat *st, uid_t owner, const char *path, struct err *err);
+/* The same, of whoever `dir`, which was checked before, belongs to. */
+int fd_check_owner_of(int fd, int dir, const char *path, struct err *err);

@@ -24,3 +24,8 @@ static inline int64_t clock_epoch_ms(void)
 	(void)clock_gettime(CLOCK_REALTIME, &ts);
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
+
+static inline void pause_ms(long ms)
+{
+	(void)nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}

@@ -150,3 +150,13 @@ void hmac_end(struct hmac *h, uint8_t ret[SHA256_BYTES])
 	sha256_add(&h->outer, ret, SHA256_BYTES);
 	sha256_end(&h->outer, ret);
 }
+
+bool bytes_same(const void *a, const void *b, size_t len)
+{
+	const unsigned char *x = a, *y = b;
+	unsigned int differs = 0;
+
+	while (len-- > 0)
+		differs |= x[len] ^ y[len];
+	return differs == 0;
+}

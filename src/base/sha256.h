@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,3 +26,6 @@ struct hmac {
 void hmac_init(struct hmac *h, const void *key, size_t len);
 void hmac_add(struct hmac *h, const void *bytes, size_t len);
 void hmac_end(struct hmac *h, uint8_t ret[SHA256_BYTES]);
+
+/* In the same time whatever differs. */
+bool bytes_same(const void *a, const void *b, size_t len);

@@ -1,12 +1,18 @@
 #include "base/tmpdir.h"
+#include "base/now.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/auto.h"
@@ -18,9 +24,13 @@
 #define PREFIX "redhand-"
 #define MARK ".redhand-made-this"
 
+/* In pauses of 10 ms: trials are ended at the same time, and may still make files. */
+#define REMOVE_TRIES 500
+
 struct made {
 	char *path;
 	int lock;
+	pid_t tidier; /* 0: there is none */
 };
 
 /* A process that is forked knows those of its parent. */
@@ -40,6 +50,38 @@ static int mark(int fd, struct err *err)
 	if (file < 0)
 		return err_set_errno(err, -errno, "cannot write in a temporary directory");
 	return 0;
+}
+
+static _Noreturn void tidier_main(pid_t maker, const char *path, int lock)
+{
+	struct pollfd end = { .events = POLLIN };
+	sigset_t all;
+
+	(void)prctl(PR_SET_NAME, "redhand-tidy");
+	(void)setsid();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Nobody is to wait for us: not for a lock that we hold, nor for the end of output. */
+	lock = dup3(lock, 3, O_CLOEXEC);
+	(void)close_range(0, 2, 0);
+	(void)close_range(4, ~0u, 0);
+	end.fd = (int)syscall(SYS_pidfd_open, maker, 0);
+	if (end.fd >= 0)
+		while (poll(&end, 1, -1) < 0 && errno == EINTR)
+			;
+	for (int i = 0; i < REMOVE_TRIES && tree_remove_at(AT_FDCWD, path, NULL) < 0; i++)
+		pause_ms(10);
+	_exit(0);
+}
+
+/* Without one, the next start removes it. */
+static pid_t tidier_start(const char *path, int lock)
+{
+	pid_t maker = getpid(), pid = fork();
+
+	if (pid == 0)
+		tidier_main(maker, path, lock);
+	return pid > 0 ? pid : 0;
 }
 
 int tmpdir_make(const char *place, const char *kind, char **ret, struct err *err)
@@ -63,7 +105,9 @@ int tmpdir_make(const char *place, const char *kind, char **ret, struct err *err
 		(void)tree_remove_at(AT_FDCWD, path, NULL);
 		return r;
 	}
-	VEC_PUSH(&made, ((struct made){ .path = mem_strdup(path), .lock = lock }));
+	VEC_PUSH(&made, ((struct made){ .path = mem_strdup(path),
+					.lock = lock,
+					.tidier = tidier_start(path, lock) }));
 	*ret = TAKE(path);
 	return 0;
 }
@@ -72,6 +116,10 @@ static void let_go(const char *path)
 {
 	for (size_t i = 0; i < made.count; i++)
 		if (strcmp(made.items[i].path, path) == 0) {
+			if (made.items[i].tidier > 0) {
+				(void)kill(made.items[i].tidier, SIGKILL);
+				(void)waitpid(made.items[i].tidier, NULL, 0);
+			}
 			fd_close(made.items[i].lock);
 			mem_free(made.items[i].path);
 			made.items[i] = made.items[--made.count];
@@ -85,12 +133,6 @@ void tmpdir_remove(const char *path)
 		return;
 	(void)tree_remove_at(AT_FDCWD, path, NULL);
 	let_go(path);
-}
-
-void tmpdir_remove_all(void)
-{
-	for (size_t i = 0; i < made.count; i++)
-		(void)tree_remove_at(AT_FDCWD, made.items[i].path, NULL);
 }
 
 /* Ours, and nobody has it any more. */

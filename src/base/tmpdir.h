@@ -5,9 +5,9 @@
 /*
  * Temporary directories of this redhand: for their owner alone, and gone when redhand is gone.
  *
- * Whoever makes one has it locked for as long as he lives. One that nobody has locked was left by a
- * redhand that was killed; the next start removes it. A mark inside tells ours from what only has a
- * similar name.
+ * A child of whoever makes one waits for his end, and removes it then. It is locked as well: one
+ * that nobody has locked was left when that child was killed, too, and the next start removes it. A
+ * mark inside tells ours from what only has a similar name.
  */
 
 /* Makes PLACE/redhand-KINDXXXXXX; `place` NULL: $TMPDIR, or /tmp. `kind` is "" or "word-". The path
@@ -19,6 +19,3 @@ void tmpdir_remove(const char *path);
 
 /* Removes what was left in `place` (NULL: as above). */
 void tmpdir_sweep(const char *place);
-
-/* For a process that outlives the one that made them: removes all of them. */
-void tmpdir_remove_all(void);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "case/case_inside.h"
 
 int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint64_t *ret_id,
@@ -16,7 +17,7 @@ int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint6
 		       "INSERT INTO attempt (made_ms, text, commit_id, branch, program, diff,"
 		       " after_trial) VALUES (?,?,?,?,?,?,"
 		       " (SELECT coalesce(max(number), 0) FROM trial))",
-		       "isssss", store_now_ms(), attempt->text, world->commit, world->branch,
+		       "itssst", clock_epoch_ms(), attempt->text, world->commit, world->branch,
 		       world->program, attempt->diff);
 
 	if (r == 0)
@@ -26,8 +27,8 @@ int case_add_attempt(struct case_store *cs, const struct attempt *attempt, uint6
 
 int case_add_step(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err)
 {
-	int r = db_run(&cs->db, err, "INSERT INTO step (made_ms, text) VALUES (?,?)", "is",
-		       store_now_ms(), text);
+	int r = db_run(&cs->db, err, "INSERT INTO step (made_ms, text) VALUES (?,?)", "it",
+		       clock_epoch_ms(), text);
 
 	if (r == 0)
 		*ret_id = (uint64_t)sqlite3_last_insert_rowid(cs->db.handle);
@@ -37,7 +38,7 @@ int case_add_step(struct case_store *cs, const char *text, uint64_t *ret_id, str
 int case_end_step(struct case_store *cs, uint64_t id, struct err *err)
 {
 	int r = db_run(&cs->db, err, "UPDATE step SET done_ms = ? WHERE id = ? AND done_ms IS NULL",
-		       "ii", store_now_ms(), (int64_t)id);
+		       "ii", clock_epoch_ms(), (int64_t)id);
 
 	if (r < 0 || sqlite3_changes(cs->db.handle) > 0)
 		return r;
@@ -57,7 +58,7 @@ int case_add_relation(struct case_store *cs, const char *dir, const struct strv 
 		      "INSERT INTO relation (made_ms, dir, common) VALUES (?,?,?)"
 		      " ON CONFLICT (dir) DO UPDATE SET made_ms = excluded.made_ms,"
 		      " common = excluded.common",
-		      "iss", store_now_ms(), dir, strbuf_str(&lines));
+		      "iss", clock_epoch_ms(), dir, strbuf_str(&lines));
 }
 
 #define WORLD_COLUMNS "commit_id, branch, program, kernel, machine, redhand"
@@ -70,7 +71,7 @@ int case_add_surroundings(struct case_store *cs, const struct world *world, stru
 		      " surroundings WHERE id = (SELECT max(id) FROM surroundings)"
 		      " AND commit_id IS ?2 AND branch IS ?3 AND program IS ?4"
 		      " AND kernel IS ?5 AND machine IS ?6 AND redhand IS ?7)",
-		      "issssss", store_now_ms(), world->commit, world->branch, world->program,
+		      "issssss", clock_epoch_ms(), world->commit, world->branch, world->program,
 		      world->kernel, world->machine, world->redhand);
 }
 

@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "case/case_inside.h"
@@ -45,13 +46,6 @@ int case_dir_fd(const struct case_store *cs)
 int case_lock_fd(const struct case_store *cs)
 {
 	return cs->lock_fd;
-}
-
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_nsec = ms * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
 }
 
 static int lock_take(struct case_store *cs, struct err *err)
@@ -140,7 +134,7 @@ static int check_file(const struct case_store *cs, const char *name, struct err 
 				       : err_set_errno(err, -errno, "cannot look at '%s'", path);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EPERM, "'%s' is a link or no ordinary file", path);
-	return stat_check_ours(&st, path, err);
+	return stat_check_owner(&st, geteuid(), path, err);
 }
 
 static int check_files(const struct case_store *cs, struct err *err)

@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/auto.h"
+#include "base/cstr.h"
+#include "base/mem.h"
+#include "model/secret.h"
 
 /* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
 #define DB_INDEX_BYTES 32768
@@ -123,6 +127,16 @@ static int bind_bytes(struct query *query, int column, const struct strbuf *byte
 				   SQLITE_TRANSIENT);
 }
 
+/* Without the values of secrets. */
+static int bind_free_text(struct query *query, int column, const char *text)
+{
+	AUTO(mem_freep) char *shown = cstr_dup(text);
+
+	if (shown)
+		secret_hide(shown, strlen(shown));
+	return sqlite3_bind_text(query->stmt, column, shown, -1, SQLITE_TRANSIENT);
+}
+
 static int bind_all(struct query *query, struct err *err, const char *format, va_list args)
 {
 	int code = SQLITE_OK, column = 1;
@@ -135,6 +149,8 @@ static int bind_all(struct query *query, struct err *err, const char *format, va
 			code = bind_bytes(query, column, va_arg(args, const struct strbuf *));
 		else if (*format == 'd')
 			code = sqlite3_bind_double(query->stmt, column, va_arg(args, double));
+		else if (*format == 't')
+			code = bind_free_text(query, column, va_arg(args, const char *));
 		else
 			code = sqlite3_bind_text(query->stmt, column, va_arg(args, const char *),
 						 -1, SQLITE_TRANSIENT);

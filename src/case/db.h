@@ -29,8 +29,9 @@ int db_exec(struct db *db, const char *sql, struct err *err);
 int db_prepare(struct db *db, const char *sql, struct query *ret, struct err *err);
 void db_endp(struct query *query);
 
-/* Binds by format: i = int64_t, d = double, s = const char * (NULL allowed), b = const struct
- * strbuf *, any bytes. Resets the statement first. */
+/* Binds by format: i = int64_t, d = double, s = const char * (NULL allowed), t = the same, of a
+ * text by people: values of secrets are hidden, b = const struct strbuf *, any bytes. Resets the
+ * statement first. */
 int db_bind(struct query *query, struct err *err, const char *format, ...);
 
 /* Both at once; with the first step; a statement that has no rows. */

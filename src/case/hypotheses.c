@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/now.h"
 #include "case/case_inside.h"
 #include "case/notebook.h"
 
@@ -61,8 +62,9 @@ static int add_change(struct case_store *cs, uint64_t id, const struct hypothesi
 	return db_run(&cs->db, err,
 		      "INSERT INTO hypothesis_change (hypothesis, made_ms, status, because,"
 		      " trial, evidence) VALUES (?,?,?,?,nullif(?,0),nullif(?,0))",
-		      "iissii", (int64_t)id, store_now_ms(), hypothesis_status_word(change->status),
-		      change->because, (int64_t)change->seen.trial, (int64_t)change->seen.evidence);
+		      "iistii", (int64_t)id, clock_epoch_ms(),
+		      hypothesis_status_word(change->status), change->because,
+		      (int64_t)change->seen.trial, (int64_t)change->seen.evidence);
 }
 
 int case_change_hypothesis(struct case_store *cs, uint64_t id,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/now.h"
 #include "case/case_inside.h"
 
 /* Runs one statement that makes a row, and tells the row's number. */
@@ -16,7 +17,7 @@ static int insert(struct case_store *cs, const char *sql, const char *text, uint
 	int r = db_prepare(&cs->db, sql, &query, err);
 
 	if (r == 0)
-		r = db_bind(&query, err, "is", store_now_ms(), text);
+		r = db_bind(&query, err, "it", clock_epoch_ms(), text);
 	if (r == 0)
 		r = db_step(&query, err);
 	if (r < 0)
@@ -46,7 +47,7 @@ int case_remove_workaround(struct case_store *cs, uint64_t id, struct err *err)
 	int r = db_first(&cs->db, &query, err,
 			 "UPDATE workaround SET removed_ms = ? WHERE id = ?"
 			 " AND removed_ms IS NULL",
-			 "ii", store_now_ms(), (int64_t)id);
+			 "ii", clock_epoch_ms(), (int64_t)id);
 
 	if (r < 0 || sqlite3_changes(cs->db.handle) > 0)
 		return r;
@@ -79,7 +80,7 @@ int case_park(struct case_store *cs, const struct parking *parking, struct err *
 	return db_first(&cs->db, &query, err,
 			"INSERT INTO parking (made_ms, because, until, commit_id, program,"
 			" kernel, machine, redhand, variables) VALUES (?,?,?,?,?,?,?,?,?)",
-			"issssssss", store_now_ms(), parking->because, parking->until,
+			"ittssssss", clock_epoch_ms(), parking->because, parking->until,
 			world->commit, world->program, world->kernel, world->machine,
 			world->redhand, world->variables ? world->variables : "");
 }
@@ -95,8 +96,8 @@ int case_resume(struct case_store *cs, const char *gate, struct err *err)
 	if (r < 0)
 		return r;
 	return db_first(&cs->db, &query, err,
-			"UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?", "isi",
-			store_now_ms(), gate, parked);
+			"UPDATE parking SET resumed_ms = ?, gate = ? WHERE id = ?", "iti",
+			clock_epoch_ms(), gate, parked);
 }
 
 int case_add_sentinel(struct case_store *cs, const struct sentinel_note *sentinel, struct err *err)
@@ -104,7 +105,7 @@ int case_add_sentinel(struct case_store *cs, const struct sentinel_note *sentine
 	return db_run(&cs->db, err,
 		      "INSERT INTO sentinel (made_ms, dir, series, signature, failed, trials)"
 		      " VALUES (?,?,?,?,?,?)",
-		      "isisii", store_now_ms(), sentinel->dir, sentinel->series,
+		      "isisii", clock_epoch_ms(), sentinel->dir, sentinel->series,
 		      sentinel->signature, (int64_t)sentinel->failed, (int64_t)sentinel->trials);
 }
 

@@ -5,19 +5,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/mem.h"
+#include "base/now.h"
 #include "base/tree.h"
 #include "case/case_inside.h"
-
-int64_t store_now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static int other_builds(struct case_store *cs, const struct series_identity *identity, int64_t *ret,
 			struct err *err)
@@ -46,7 +38,7 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 		     "INSERT INTO series (command, settings, program, seed, created_ms)"
 		     " VALUES (?, ?, ?, ?, ?) ON CONFLICT (settings, program) DO NOTHING",
 		     "sssii", identity->command, identity->settings, identity->program,
-		     (int64_t)seed, store_now_ms());
+		     (int64_t)seed, clock_epoch_ms());
 	if (r == 0)
 		r = db_step(&add, err);
 	made = sqlite3_changes(cs->db.handle);

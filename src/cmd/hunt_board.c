@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/now.h"
 #include "report/wording.h"
 
 #define TOLD_S 5 /* what takes less is over before it is read */
@@ -21,7 +22,7 @@ static bool wants_colour(bool terminal)
 
 void hunt_board_init(struct hunt_board *board, double budget_s)
 {
-	*board = (struct hunt_board){ .started_s = series_now_s(), .budget_s = budget_s };
+	*board = (struct hunt_board){ .started_s = clock_s(), .budget_s = budget_s };
 	progress_init(&board->progress);
 	board->colour = wants_colour(board->progress.terminal);
 }
@@ -33,7 +34,7 @@ void hunt_board_end(struct hunt_board *board)
 
 static void add_left(const struct hunt_board *board, struct strbuf *sb)
 {
-	double left = board->budget_s - (series_now_s() - board->started_s);
+	double left = board->budget_s - (clock_s() - board->started_s);
 
 	if (board->budget_s <= 0)
 		return;
@@ -45,7 +46,7 @@ static void add_left(const struct hunt_board *board, struct strbuf *sb)
 /* What is still to come, as long as nothing has shown that it takes longer. */
 static void add_expected(const struct hunt_board *board, struct strbuf *sb)
 {
-	double passed = series_now_s() - board->expected_at_s;
+	double passed = clock_s() - board->expected_at_s;
 	double left = board->expected_s - passed, runs;
 
 	if (board->expected_trials < 1 || left <= 0)
@@ -72,7 +73,7 @@ static void show(struct hunt_board *board, const char *what, const struct progre
 	add_expected(board, &sb);
 	add_left(board, &sb);
 	/* By the hunt's own clock: that of a series begins anew in every stage. */
-	progress_say(&board->progress, series_now_s() - board->started_s, strbuf_str(&sb), news);
+	progress_say(&board->progress, clock_s() - board->started_s, strbuf_str(&sb), news);
 }
 
 static void begin(void *ctx, unsigned int number, unsigned int count, const char *title)
@@ -118,7 +119,7 @@ static void expect(void *ctx, double trials, double failures, double seconds)
 
 	board->expected_trials = trials;
 	board->expected_s = seconds;
-	board->expected_at_s = series_now_s();
+	board->expected_at_s = clock_s();
 	if (!news || trials < 1 || seconds < TOLD_S)
 		return;
 	strbuf_addf(&sb, "a verdict will probably take about %.0f more runs, of which %.0f fail: ",

@@ -21,11 +21,6 @@ struct type_candidate {
 	bool found, ambiguous;
 };
 
-static bool is_aggregate(int tag)
-{
-	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
-}
-
 /* What a variable, parameter or result points to, if that has the size of the block. */
 static void consider(struct type_candidate *c, Dwarf_Die *die)
 {
@@ -35,7 +30,7 @@ static void consider(struct type_candidate *c, Dwarf_Die *die)
 
 	if (!types_type_of(die, &pointer) || dwarf_peel_type(&pointer, &pointer) != 0 ||
 	    dwarf_tag(&pointer) != DW_TAG_pointer_type || !types_type_of(&pointer, &object) ||
-	    !types_peel(c->types, &object, &object) || !is_aggregate(dwarf_tag(&object)) ||
+	    !types_peel(c->types, &object, &object) || !types_aggregate(dwarf_tag(&object)) ||
 	    dwarf_aggregate_size(&object, &size) != 0 || size != c->size)
 		return;
 	name = dwarf_diename(&object);
@@ -162,11 +157,11 @@ static bool descend(struct path *path, Dwarf_Die *type, unsigned int depth)
 	/* All of an object inside the block, not one of its parts. */
 	if (depth > 0 && path->offset == 0 && path->len > 0 &&
 	    dwarf_aggregate_size(type, &size) == 0 && size == path->len &&
-	    !is_aggregate(dwarf_tag(type)))
+	    !types_aggregate(dwarf_tag(type)))
 		return true;
 	if (depth > DEPTH_MAX)
 		return false;
-	if (is_aggregate(dwarf_tag(type)))
+	if (types_aggregate(dwarf_tag(type)))
 		return into_member(path, type, depth);
 	if (dwarf_tag(type) == DW_TAG_array_type)
 		return into_element(path, type, depth);

@@ -91,14 +91,6 @@ static bool add_ranges(struct function_search *search, Dwarf_Die *die, enum code
 	return any;
 }
 
-static bool is_flagged(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attr;
-	bool flag = false;
-
-	return dwarf_attr(die, name, &attr) && dwarf_formflag(&attr, &flag) == 0 && flag;
-}
-
 static void look_at_function(void *ctx, const struct declared *declared)
 {
 	struct function_search *search = ctx;
@@ -113,7 +105,7 @@ static void look_at_function(void *ctx, const struct declared *declared)
 	if (dwarf_hasattr(declared->die, DW_AT_inline))
 		VEC_PUSH(&search->abstract, declared->die->addr);
 	if (add_ranges(search, declared->die, CODE_FUNCTION, NULL) ||
-	    !is_flagged(declared->die, DW_AT_declaration))
+	    !types_flagged(declared->die, DW_AT_declaration))
 		search->found = true;
 }
 

@@ -28,14 +28,6 @@ static bool die_number(Dwarf_Die *die, unsigned int name, uint64_t *ret)
 	return true;
 }
 
-static bool is_flagged(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attr;
-	bool flag = false;
-
-	return dwarf_attr(die, name, &attr) && dwarf_formflag(&attr, &flag) == 0 && flag;
-}
-
 bool types_type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute attr;
@@ -51,11 +43,6 @@ static void follow_signature(Dwarf_Die *die)
 
 	if (dwarf_attr(die, DW_AT_signature, &attr) && dwarf_formref_die(&attr, &definition))
 		*die = definition;
-}
-
-static bool is_aggregate(int tag)
-{
-	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
 /* ---- types as text ---- */
@@ -143,10 +130,10 @@ static void look_at_type(void *ctx, const struct declared *declared)
 	int tag = dwarf_tag(declared->die);
 	const char *name;
 
-	if (!is_aggregate(tag) && (search->tagged || tag != DW_TAG_typedef))
+	if (!types_aggregate(tag) && (search->tagged || tag != DW_TAG_typedef))
 		return;
 	name = dwarf_diename(declared->die);
-	if (!name || is_flagged(declared->die, DW_AT_declaration))
+	if (!name || types_flagged(declared->die, DW_AT_declaration))
 		return;
 	if (search->names)
 		types_note_name(search->names, name);
@@ -181,7 +168,7 @@ static bool complete(struct types *types, Dwarf_Die *die)
 
 	follow_signature(die);
 	name = dwarf_diename(die);
-	if (!is_aggregate(dwarf_tag(die)) || !is_flagged(die, DW_AT_declaration))
+	if (!types_aggregate(dwarf_tag(die)) || !types_flagged(die, DW_AT_declaration))
 		return true;
 	if (!name)
 		return false;
@@ -272,7 +259,7 @@ static bool find_member(struct path_cursor *cursor, Dwarf_Die *type, const char 
 		Dwarf_Die inner;
 
 		if ((dwarf_tag(&die) != DW_TAG_member && dwarf_tag(&die) != DW_TAG_inheritance) ||
-		    is_flagged(&die, DW_AT_external) || !types_member_bits(&die, &bits, &size))
+		    types_flagged(&die, DW_AT_external) || !types_member_bits(&die, &bits, &size))
 			continue;
 		if (own && dwarf_tag(&die) == DW_TAG_member) {
 			types_note_name(names, own);
@@ -309,7 +296,7 @@ static int step_member(struct path_cursor *cursor, const char *name, size_t len,
 	uint64_t bits, size;
 	Dwarf_Die member, type;
 
-	if (!is_aggregate(dwarf_tag(&cursor->type))) {
+	if (!types_aggregate(dwarf_tag(&cursor->type))) {
 		AUTO(strbuf_deinit) struct strbuf text = { 0 };
 
 		types_add_text(&cursor->type, &text);

@@ -70,3 +70,16 @@ bool types_member_bits(Dwarf_Die *member, uint64_t *ret, uint64_t *ret_size);
 /* The type of a block, by the code that asked for it. */
 int types_of_block(struct types *types, const struct type_place *place, Dwarf_Die *ret,
 		   struct err *err);
+
+static inline bool types_flagged(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	bool flag = false;
+
+	return dwarf_attr(die, name, &attr) && dwarf_formflag(&attr, &flag) == 0 && flag;
+}
+
+static inline bool types_aggregate(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}

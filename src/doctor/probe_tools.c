@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/auto.h"
 #include "base/fd.h"
+#include "base/now.h"
 #include "debuginfo/debuginfod.h"
 
 #define CONTROLLER_WAIT_MS 3000
@@ -37,14 +37,6 @@ static void exec_quietly(char *const argv[], int out)
 	_exit(EXIT_NOT_FOUND);
 }
 
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Collects the first line until the program closes its output or the time is over. */
 static bool read_line(int fd, long long deadline, char *line, size_t size)
 {
@@ -53,7 +45,7 @@ static bool read_line(int fd, long long deadline, char *line, size_t size)
 
 	for (;;) {
 		struct pollfd poller = { .fd = fd, .events = POLLIN };
-		long long left = deadline - now_ms();
+		long long left = deadline - (long long)(clock_ns() / 1000000);
 		ssize_t n;
 
 		if (left <= 0 || poll(&poller, 1, (int)left) == 0)
@@ -90,7 +82,8 @@ static int run_for_line(char *const argv[], char *line, size_t size)
 		fd_close(pipes[0]);
 		return -EAGAIN;
 	}
-	ended = read_line(pipes[0], now_ms() + CONTROLLER_WAIT_MS, line, size);
+	ended = read_line(pipes[0], (long long)(clock_ns() / 1000000) + CONTROLLER_WAIT_MS, line,
+			  size);
 	fd_close(pipes[0]);
 	if (!ended)
 		(void)kill(pid, SIGKILL);

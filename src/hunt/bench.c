@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "judge/judge.h"
 #include "search/stats/rate.h"
 
@@ -33,7 +34,7 @@ void bench_say_values(struct bench *bench, const char *id, struct said_value *va
 static bool out_of_time(const struct bench *bench)
 {
 	return bench->request->limits.deadline_s > 0 &&
-	       series_now_s() > bench->request->limits.deadline_s;
+	       clock_s() > bench->request->limits.deadline_s;
 }
 
 /* On watched pages there are no guards: whatever is written behind a block is caught there. */
@@ -243,13 +244,14 @@ static void note_stranger(struct bench *bench, const struct shown *shown)
 {
 	struct start *start = &bench->start;
 
-	if (bench->round.ops != &homes_round || start->moved)
+	if (bench->round.ops != &homes_round || start->moved || start->strayed)
 		return;
 	start->strangers = shown->wanted ? 0 : start->strangers + shown->stranger;
 	if (bench->round.failed > 0 || start->strangers < STRANGERS)
 		return;
-	start->moved = true;
-	BENCH_SAY(bench, "chase:moved");
+	start->strayed = bench->request->start.seen_once;
+	start->moved = !start->strayed;
+	BENCH_SAY(bench, start->moved ? "chase:moved" : "chase:strayed");
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -294,7 +296,7 @@ bool bench_hidden(const struct bench *bench)
 
 bool bench_enough(struct bench *bench)
 {
-	return bench->round.ops->enough(bench);
+	return bench->start.strayed || bench->round.ops->enough(bench);
 }
 
 static bool bench_ended(void *ctx, const struct run *run, bool failed)
@@ -314,7 +316,7 @@ static void bench_tick(void *ctx)
 					  .wanted = request->limits.trials,
 					  .at_most = true,
 					  .ran = bench->runner.ran,
-					  .seconds = series_now_s() - bench->spent.since_s,
+					  .seconds = clock_s() - bench->spent.since_s,
 					  .rate = rate_wilson(bench->ret->evidence.trials,
 							      bench->ret->evidence.failed,
 							      RATE_CONFIDENCE),
@@ -368,8 +370,8 @@ uint64_t bench_trials_left(const struct bench *bench)
 
 bool bench_may_go_on(const struct bench *bench)
 {
-	return !bench->runner.interrupted && bench->spent.trials < bench->request->limits.trials &&
-	       !out_of_time(bench);
+	return !bench->runner.interrupted && !bench->start.strayed &&
+	       bench->spent.trials < bench->request->limits.trials && !out_of_time(bench);
 }
 
 /* ---- what was seen so far ---- */
@@ -463,7 +465,7 @@ int bench_open(struct bench *bench, struct case_store *cs, const struct chase_re
 	*bench = (struct bench){ .request = request, .ret = ret };
 	bench->start.first = &none;
 	bench->start.look_max = look_max(request);
-	bench->spent.since_s = series_now_s();
+	bench->spent.since_s = clock_s();
 	bench->runner.settings = request->settings;
 	bench->runner.cs = cs;
 	bench->symbols = runner_symbols(&bench->runner);

@@ -115,6 +115,7 @@ struct start {
 	bool found;
 	bool moved; /* crashes that were never met before are taken for the same failure: */
 	unsigned int strangers; /* so many came in a row */
+	bool strayed;		/* … and what is chased was seen once only: it ends there */
 	uint64_t count;		/* crashes seen meanwhile */
 	uint64_t alike;		/* of these, at the same instruction as the first */
 	int signal;		/* of the first */

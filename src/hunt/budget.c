@@ -1,4 +1,5 @@
 /* What there is to spend: seconds, trials, failing trials. */
+#include "base/now.h"
 #include "hunt/inquiry.h"
 
 #include <signal.h>
@@ -8,7 +9,7 @@
 
 double hunt_seconds_left(const struct inquiry *inq)
 {
-	double spent = series_now_s() - inq->spending.since_s;
+	double spent = clock_s() - inq->spending.since_s;
 
 	return inq->request->budget_s > 0 ? inq->request->budget_s - spent : 1e9;
 }
@@ -20,7 +21,7 @@ uint64_t hunt_trials(const struct inquiry *inq, uint64_t most)
 
 void hunt_allow(struct inquiry *inq, double share)
 {
-	double budget_s = inq->request->budget_s, now = series_now_s();
+	double budget_s = inq->request->budget_s, now = clock_s();
 	double end = inq->spending.since_s + budget_s;
 
 	inq->spending.budget.spent = false;

@@ -29,7 +29,7 @@ struct chase_limits {
 	uint64_t wanted; /* failing trials with the victim watched, per hop */
 	bool proofs;	 /* two do where each is proof: the very value, in the very block */
 	unsigned int hops;
-	double deadline_s; /* by series_now_s(); 0: none */
+	double deadline_s; /* by clock_s(); 0: none */
 };
 
 /* What it begins with. */
@@ -44,6 +44,9 @@ struct chase_start {
 	void *chosen_ctx;
 	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
+	/* It was seen once only: where others come in its place, it is counted first which of them
+	 * comes most often. */
+	bool seen_once;
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	/* It fails without a crash, with guards too, and they show no damage: does it go with what

@@ -6,7 +6,15 @@
 
 #include <inttypes.h>
 
+#include "base/now.h"
 #include "judge/judge.h"
+
+struct choice {
+	uint64_t id;
+	uint64_t ran, failed; /* before it */
+	double since_s;
+	size_t evidence;
+};
 
 int decide(struct inquiry *inq, const char *stage, const struct said *said)
 {
@@ -51,8 +59,8 @@ static struct said_value so_far(const struct verdict *verdict)
 	return verdict->class != VERDICT_NOT_CAUGHT ? said_class(verdict->class) : said_none();
 }
 
-int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
-		struct choice *ret)
+static int begin(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+		 struct choice *ret)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	struct choice_record choice = { .question = (char *)questions[ops->question].name,
@@ -63,8 +71,7 @@ int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const str
 	size_t others;
 	int r;
 
-	*ret = (struct choice){ .since_s = series_now_s(),
-				.evidence = evidence_of(inq)->list.count };
+	*ret = (struct choice){ .since_s = clock_s(), .evidence = evidence_of(inq)->list.count };
 	count(inq, &ret->ran, &ret->failed);
 	judge_evidence(evidence_of(inq), &verdict);
 	SAY(&choice.why, "choice:why",
@@ -76,10 +83,10 @@ int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const str
 	return r;
 }
 
-int choice_end(struct inquiry *inq, const struct choice *choice)
+static int end(struct inquiry *inq, const struct choice *choice)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
-	struct choice_record ended = { .seconds = series_now_s() - choice->since_s };
+	struct choice_record ended = { .seconds = clock_s() - choice->since_s };
 	int r;
 
 	count(inq, &ended.trials, &ended.failures);
@@ -94,4 +101,19 @@ int choice_end(struct inquiry *inq, const struct choice *choice)
 	r = case_end_choice(inq->cs, choice->id, &ended, inq->err);
 	said_deinit(&ended.brought);
 	return r;
+}
+
+int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+	       int (*run)(struct inquiry *inq))
+{
+	struct price own = { 0 };
+	struct choice choice;
+	int r;
+
+	if (!price && ops->price)
+		ops->price(inq, &own);
+	r = begin(inq, ops, price ? price : &own, &choice);
+	if (r == 0)
+		r = run(inq);
+	return r == 0 ? end(inq, &choice) : r;
 }

@@ -2,6 +2,7 @@
  * Where an inquiry begins: `hunt` at the first question, `chase` at "who did it?".
  */
 #include "hunt/inquiry.h"
+#include "base/now.h"
 #include "read/field_names.h"
 
 static void begin(struct inquiry *inq)
@@ -9,7 +10,7 @@ static void begin(struct inquiry *inq)
 	const struct hunt_request *request = inq->request;
 	struct how *how = &inq->how;
 
-	inq->spending.since_s = series_now_s();
+	inq->spending.since_s = clock_s();
 	inq->spending.budget.trials =
 		request->budget_trials > 0 ? request->budget_trials : UINT64_MAX;
 	inq->spending.budget.failures =
@@ -52,7 +53,7 @@ int hunt_run(struct case_store *cs, const struct hunt_request *request, struct h
 	r = case_clear_evidence(cs, err);
 	if (r == 0)
 		r = questions_ask(&inq);
-	ret->seconds = series_now_s() - inq.spending.since_s;
+	ret->seconds = clock_s() - inq.spending.since_s;
 	end(&inq);
 	return r;
 }

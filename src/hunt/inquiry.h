@@ -126,16 +126,10 @@ int questions_ask(struct inquiry *inq);
 /* reported.c: what sanitizers said in the failing trials that there are becomes evidence. */
 int reported_look(struct inquiry *inq);
 
-/* choices.c: a choice is stored when it is made, and what it brought when it has ended. */
-struct choice {
-	uint64_t id;
-	uint64_t ran, failed; /* before it */
-	double since_s;
-	size_t evidence;
-};
-int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
-		struct choice *ret);
-int choice_end(struct inquiry *inq, const struct choice *choice);
+/* choices.c: runs it as a choice of this experiment, which is stored when it is made, and what it
+ * brought when it has ended. `price` NULL: the experiment's own. */
+int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+	       int (*run)(struct inquiry *inq));
 
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);
@@ -149,6 +143,7 @@ int decide_values(struct inquiry *inq, const char *stage, const char *id,
 double hunt_seconds_left(const struct inquiry *inq); /* of the whole budget; 1e9 without one */
 bool hunt_over(const struct inquiry *inq);
 bool inquiry_over(const struct inquiry *inq); /* of a hunt's budget, or of a chase's */
+bool inquiry_firm(const struct inquiry *inq); /* by what was seen so far (questions.c) */
 
 /* From now on at most this part of the budget, and never more than there is. */
 void hunt_allow(struct inquiry *inq, double share);
@@ -174,6 +169,8 @@ double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots
 /* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
  * what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
+/* The crash that a chase began with does not come again: which one does? */
+int rate_again(struct inquiry *inq);
 /* What never failed before has in a comparison: what was seen there is what is known of it. */
 int rate_take(struct inquiry *inq, struct series_id series);
 

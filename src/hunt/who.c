@@ -10,10 +10,13 @@
 #include "hunt/inquiry.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "judge/judge.h"
 #include "run/settings.h"
 #include "search/stats/rate.h"
+
+extern const struct experiment_ops experiment_guards_first;
 
 #define TRIALS 1500u
 #define WANTED 3u
@@ -114,7 +117,7 @@ static int look_further(struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	if (verdict.class != VERDICT_NOT_CAUGHT || hunt_over(inq))
 		return 0;
-	r = hit_look_for_damage(inq);
+	r = choice_run(inq, &experiment_guards_first, NULL, hit_look_for_damage);
 	return r < 0 || inq->known.damaged || inq->known.fenced || hunt_over(inq)
 		       ? r
 		       : fences_look(inq);
@@ -148,6 +151,7 @@ struct who {
 struct gathering {
 	struct inquiry *inq;
 	unsigned int arm;
+	bool others; /* other ways in which it shows itself, instead of the most frequent one */
 };
 
 static void gather(void *ctx, const struct run_row *row)
@@ -159,6 +163,7 @@ static void gather(void *ctx, const struct run_row *row)
 
 	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
 	    who->request.start.stored_count == STORED_MAX ||
+	    gathering->others == (strstr(row->signatures, inq->known.match.signature.id) != NULL) ||
 	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
 		return;
 	who->stored[who->request.start.stored_count] =
@@ -184,13 +189,16 @@ static void chase_member(void *ctx, const struct signature *signature)
 
 static int gather_stored(struct inquiry *inq)
 {
-	struct gathering gathering = { inq, inq->known.ids_arm };
+	struct gathering first = { .inq = inq, .arm = inq->known.ids_arm };
+	struct gathering then = { .inq = inq, .arm = inq->known.ids_arm, .others = true };
+	int r;
 
 	inq->who->request.start.stored = inq->who->stored;
 	if (inq->known.ids_series.value == 0 || inq->known.without_ids || inq->known.damaged ||
 	    !hunt_crashes(inq))
 		return 0;
-	return case_runs(inq->cs, inq->known.ids_series, gather, &gathering, inq->err);
+	r = case_runs(inq->cs, inq->known.ids_series, gather, &first, inq->err);
+	return r == 0 ? case_runs(inq->cs, inq->known.ids_series, gather, &then, inq->err) : r;
 }
 
 /* ---- before, while and after it is asked ---- */
@@ -206,6 +214,14 @@ static char *settings_of(const struct inquiry *inq)
 	return inq->known.without_ids
 		       ? series_settings_with(settings, "without-ids", "without-ids 1\n")
 		       : TAKE(settings);
+}
+
+/* The first crash began the chase; others may be more frequent. */
+static bool seen_once(const struct inquiry *inq)
+{
+	return inq->known.target && !inq->known.match.exact && inq->known.target_rate.failed <= 1 &&
+	       inq->known.ids_series.value != 0 && inq->how.plain.observer == OBSERVE_IDS &&
+	       inq->how.short_list[0] == '\0';
 }
 
 static void fill_request(struct inquiry *inq)
@@ -231,6 +247,7 @@ static void fill_request(struct inquiry *inq)
 					       .start.guarded_s = inq->known.guarded_s,
 					       .target = inq->known.target ? &who->match : NULL,
 					       .others = &inq->known.others,
+					       .start.seen_once = seen_once(inq),
 					       .start.without_ids = inq->known.without_ids,
 					       .start.chosen = chase_member,
 					       .start.chosen_ctx = inq,
@@ -369,6 +386,18 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 	return r;
 }
 
+/* What was seen is about a failure that does not come again. */
+static int ask_of_another(struct inquiry *inq, uint64_t *ret_guarded)
+{
+	int r;
+
+	evidence_list_deinit(&inq->evidence);
+	inq->evidence = (struct evidence_list){ 0 };
+	r = rate_again(inq);
+	hunt_allow(inq, 1);
+	return r == 0 && !hunt_over(inq) ? ask_once_more(inq, ret_guarded) : r;
+}
+
 /* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
  * ones. Fences see whoever does it, in all of them; and where the damage may have come out of
  * another block as well, they say which. */
@@ -413,11 +442,13 @@ static bool owner_may_have_written(const struct inquiry *inq)
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
-	bool with_ids = !inq->known.without_ids;
+	bool with_ids = !inq->known.without_ids, strayed = inq->who->bench.start.strayed;
 	uint64_t guarded = 0, clean = end(inq, &guarded);
 
-	r = tell(inq, r);
+	r = strayed ? r : tell(inq, r);
 	release(inq);
+	if (r == 0 && strayed && !hunt_over(inq))
+		r = ask_of_another(inq, &guarded);
 	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
 	    (damage_unclear(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);

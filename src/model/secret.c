@@ -3,26 +3,42 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/auto.h"
 #include "base/hash.h"
 #include "wire/secret.h"
 
-/* The name of a file that is here is no secret: --key=server.pem. */
-static struct secret_span find(const char *word, const char *before)
-{
-	struct secret_span span = secret_find(word, before);
+#define LINE_SHORTEST 16
 
-	if (span.len > 0 && span.at + span.len == strlen(word) && access(word + span.at, F_OK) == 0)
-		span.len = 0;
+/* The name of a file that is here is no secret: --key=server.pem, SSH_AUTH_SOCK. */
+static bool is_file(const char *value, size_t len)
+{
+	AUTO(mem_freep) char *name = mem_strndup(value, len);
+
+	return access(name, F_OK) == 0;
+}
+
+static struct secret_span find(const char *word, const char *before, size_t from)
+{
+	struct secret_span span = secret_find(word, before, from);
+
+	while (span.len > 0 && is_file(word + span.at, span.len))
+		span = secret_find(word, before, span.at + span.len);
 	return span;
 }
 
 char *secret_word(const char *word, const char *before)
 {
-	struct secret_span span = find(word, before);
+	struct strbuf sb = { 0 };
+	struct secret_span span = find(word, before, 0);
+	size_t at = 0;
 
-	if (span.len == 0)
-		return mem_strdup(word);
-	return mem_printf("%.*s" SECRET_MARK "%s", (int)span.at, word, word + span.at + span.len);
+	for (; span.len > 0; span = find(word, before, at)) {
+		strbuf_add(&sb, word + at, span.at - at);
+		strbuf_adds(&sb, SECRET_MARK);
+		at = span.at + span.len;
+	}
+	strbuf_adds(&sb, word + at);
+	return strbuf_take(&sb);
 }
 
 void secret_words(char *const *words, struct strv *ret)
@@ -50,14 +66,47 @@ unsigned int secret_print(char *const *words)
 	bool any = false;
 
 	for (; *words; words++) {
-		struct secret_span span = find(*words, before);
+		struct secret_span span = find(*words, before, 0);
 
-		h = hash_bytes(h, *words + span.at, span.len);
-		any |= span.len > 0;
+		for (; span.len > 0; span = find(*words, before, span.at + span.len)) {
+			h = hash_bytes(h, *words + span.at, span.len);
+			any = true;
+		}
 		before = *words;
 	}
 	h ^= h >> 32;
 	return any ? (unsigned int)((h ^ h >> 16) & 0xffff) | 1u : 0;
+}
+
+/* Of several lines, such as a private key, each may be printed by itself. */
+static void learn(struct secrets *list, const char *value, size_t len)
+{
+	const char *end = value + len, *newline;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->values[i].bytes == len &&
+		    memcmp(list->text + list->values[i].at, value, list->values[i].len) == 0)
+			return;
+	secrets_add(list, value, len, 0);
+	for (const char *at = value; memchr(value, '\n', len) && at < end; at = newline + 1) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		newline = newline ? newline : end;
+		if (newline - at >= LINE_SHORTEST)
+			secrets_add(list, at, (size_t)(newline - at), 0);
+	}
+}
+
+static void learn_words(struct secrets *list, char *const *words, bool arguments)
+{
+	const char *before = NULL;
+
+	for (; *words; words++) {
+		struct secret_span span = find(*words, before, 0);
+
+		for (; span.len > 0; span = find(*words, before, span.at + span.len))
+			learn(list, *words + span.at, span.len);
+		before = arguments ? *words : NULL;
+	}
 }
 
 /* One for the process: redhand has one environment and one command. */
@@ -67,21 +116,14 @@ static struct secrets *known(void)
 
 	if (!list) {
 		list = mem_alloc(sizeof(*list));
-		secrets_add_words(list, environ, false);
+		learn_words(list, environ, false);
 	}
 	return list;
 }
 
 void secret_learn(char *const *words)
 {
-	const char *before = NULL;
-
-	for (; *words; words++) {
-		struct secret_span span = find(*words, before);
-
-		secrets_add(known(), *words + span.at, span.len, 0);
-		before = *words;
-	}
+	learn_words(known(), words, true);
 }
 
 void secret_hide(char *bytes, size_t len)

@@ -487,6 +487,12 @@ static bool slot_changed(const struct backtracker *reader, const struct where *w
 		return false;
 	if (origin->kind == ORIGIN_IMMEDIATE)
 		return origin->immediate != value;
+	if (origin->kind == ORIGIN_ADDRESS)
+		return origin_address(reader, where->frame, origin, 0, &put) && put != value;
+	/* What a call returned is not known any more: the slot is as far as it goes. What led to
+	 * the object whose field is bad was good enough. */
+	if (origin->kind == ORIGIN_CALL)
+		return value != 0 && reader->ret->steps.count == 0;
 	if (origin->kind != ORIGIN_ENTRY)
 		return false;
 	if (!caller_of(reader, &caller))

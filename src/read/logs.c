@@ -320,13 +320,13 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 }
 
 /* Maps one log; false when it is none. Nobody writes to it any more: its process has ended. */
-static bool map_log(int dir, const char *name, struct event_log *ret)
+static bool map_log(int dir, const char *name, struct event_log *ret, struct err *err)
 {
 	AUTO(fd_closep) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
-	    (uint64_t)st.st_size > LOG_BYTES_MAX)
+	    (uint64_t)st.st_size > LOG_BYTES_MAX || fd_check_owner_of(fd, dir, name, err) < 0)
 		return false;
 	ret->bytes = log_map(fd, (size_t)st.st_size);
 	if (!ret->bytes)
@@ -346,31 +346,36 @@ static int by_start(const void *a, const void *b)
 
 /* Calls fn for every log in the trial's directory. */
 static int for_each_log(int trials, const char *trial,
-			void (*fn)(void *ctx, struct event_log *log, bool sound), void *ctx)
+			void (*fn)(void *ctx, struct event_log *log, bool sound), void *ctx,
+			struct err *err)
 {
 	int dir = openat(trials, trial, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *stream = dir < 0 ? NULL : fdopendir(dir);
 	struct dirent *entry;
+	struct err trouble = { 0 };
 	size_t count = 0;
 
 	if (!stream) {
 		fd_close(dir);
-		return -ENOENT;
+		return err_set(err, -ENOENT, "there is no directory trials/%s", trial);
 	}
-	while (count < LOGS_MAX && (entry = readdir(stream)) != NULL) {
+	(void)fd_check_owner_of(dir, trials, trial, &trouble);
+	while (trouble.code == 0 && count < LOGS_MAX && (entry = readdir(stream)) != NULL) {
 		struct event_log log = { 0 };
 		bool sound;
 
 		if (!is_log_name(entry->d_name))
 			continue;
-		sound = map_log(dir, entry->d_name, &log);
+		sound = map_log(dir, entry->d_name, &log, &trouble);
 		if (!log.bytes)
 			continue;
 		fn(ctx, &log, sound);
 		count++;
 	}
 	(void)closedir(stream);
-	return 0;
+	if (trouble.code < 0 && err)
+		*err = trouble;
+	return trouble.code;
 }
 
 static void keep_log(void *ctx, struct event_log *log, bool sound)
@@ -387,10 +392,10 @@ static void keep_log(void *ctx, struct event_log *log, bool sound)
 
 int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err)
 {
-	int r = for_each_log(trials, trial, keep_log, ret);
+	int r = for_each_log(trials, trial, keep_log, ret, err);
 
 	if (r < 0)
-		return err_set(err, r, "there is no directory trials/%s", trial);
+		return r;
 	log_debug("trial %s: its logs are opened", trial);
 	if (ret->list.count > 0)
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
@@ -452,7 +457,7 @@ static void glance_at(void *ctx, struct event_log *log, bool sound)
 void event_logs_glance(int trials, const char *trial, struct event_glance *ret)
 {
 	*ret = (struct event_glance){ 0 };
-	(void)for_each_log(trials, trial, glance_at, ret);
+	(void)for_each_log(trials, trial, glance_at, ret, NULL);
 }
 
 static bool chance_was_tossed(const struct log_item *item)

@@ -181,7 +181,8 @@ static size_t read_stream(const struct reading *reading, const char *stream, cha
 	AUTO(mem_freep) char *path = mem_printf("%s/%s", reading->name, stream);
 	AUTO(fd_closep)
 	int fd = openat(reading->of.trials, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+	bool is_ours = fd >= 0 && fd_check_owner_of(fd, reading->of.trials, path, NULL) == 0;
+	off_t size = is_ours ? lseek(fd, 0, SEEK_END) : -1;
 	off_t from = size > (off_t)room ? size - (off_t)room : 0;
 	size_t len = 0;
 	ssize_t n;

@@ -35,19 +35,11 @@ static const char *const status_words[HYPOTHESIS_STATUSES] = {
 	[HYPOTHESIS_CONFIRMED] = "CONFIRMED",
 };
 
-static void print_text(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
-
 static void print_said(const struct said *said, FILE *out)
 {
 	AUTO(mem_freep) char *text = words_of(said);
 
-	print_text(text ? text : "", out);
+	text_print(text ? text : "", out);
 }
 
 /* What people wrote may have several lines; all but the first are indented. */
@@ -57,7 +49,7 @@ static void print_lines(const char *text, const char *indent, FILE *out)
 		size_t len = strcspn(text, "\n");
 		AUTO(mem_freep) char *line = mem_strndup(text, len);
 
-		print_text(line, out);
+		text_print(line, out);
 		(void)fputc('\n', out);
 		if (text[len] == '\0' || text[len + 1] == '\0')
 			return;
@@ -92,7 +84,7 @@ static void print_command(const struct strv *program, bool whole, FILE *out)
 static void print_signature(const struct signature_count *s, FILE *out)
 {
 	(void)fprintf(out, "       %s %5" PRIu64 "  ", s->id, s->count);
-	print_text(s->summary, out);
+	text_print(s->summary, out);
 	(void)fprintf(out, "%s  (trial %" PRIu64 ")\n",
 		      s->always ? ": in every run, a separate issue" : "", s->trial);
 }
@@ -165,7 +157,7 @@ static void print_minimal(const struct minimal_list *list, bool verbose, FILE *o
 			break;
 		}
 		(void)fputs("       ", out);
-		print_text(list->tests.items[i], out);
+		text_print(list->tests.items[i], out);
 		(void)fputs(list->victim && strcmp(list->victim, list->tests.items[i]) == 0
 				    ? "   <- fails\n"
 				    : "\n",
@@ -443,7 +435,7 @@ static void print_world(const struct world *world, FILE *out)
 		if (!rows[i].value)
 			continue;
 		(void)fprintf(out, "  %-8s ", rows[i].name);
-		print_text(rows[i].value, out);
+		text_print(rows[i].value, out);
 		(void)fputc('\n', out);
 	}
 }
@@ -478,7 +470,7 @@ static void print_sentinel(const struct sentinel_note *s, FILE *out)
 	if (!s)
 		return;
 	(void)fprintf(out, "\nSentinel: ");
-	print_text(s->dir, out);
+	text_print(s->dir, out);
 	(void)fprintf(out,
 		      " (seen from the case), expects %s, %" PRIu64 " of %" PRIu64
 		      "; its run.sh --expect fixed proves a fix\n",
@@ -522,11 +514,11 @@ static void print_line(const struct case_line *line, FILE *out)
 	const struct parking *parking = notebook_parked(notebook);
 	uint64_t trials = 0;
 
-	print_text(line->dir, out);
+	text_print(line->dir, out);
 	(void)fputs(": ", out);
 	if (line->trouble) {
 		(void)fputs("cannot be read: ", out);
-		print_text(line->trouble, out);
+		text_print(line->trouble, out);
 		(void)fputc('\n', out);
 		return;
 	}
@@ -547,7 +539,7 @@ static void print_line(const struct case_line *line, FILE *out)
 			      notebook->workarounds.count == 1 ? "" : "s");
 	if (parking) {
 		(void)fputs("; PARKED until ", out);
-		print_text(parking->until, out);
+		text_print(parking->until, out);
 	}
 	if (latest && latest->program.count > 0) {
 		(void)fputs("; ", out);
@@ -564,7 +556,7 @@ static void print_suspicion(const struct case_line *a, const struct case_line *b
 	if (a->overview.judged && b->overview.judged)
 		verdicts_common(&a->overview.verdict, &b->overview.verdict, &relation.common);
 	if (relation.common.count > 0) {
-		print_text(a->dir, out);
+		text_print(a->dir, out);
 		(void)fputs(" and ", out);
 		report_relation_text(&relation, out);
 	}
@@ -594,7 +586,7 @@ void report_trial_lines_text(const struct trial_lines *lines, FILE *out)
 			      (unsigned long long)line->number, when_text(line->started_ms, when),
 			      line->command, (double)line->wall_ns / 1e9,
 			      line->kept ? "kept" : "    ");
-		print_text(line->summaries ? line->summaries : "passed", out);
+		text_print(line->summaries ? line->summaries : "passed", out);
 		(void)fputc('\n', out);
 	}
 }
@@ -611,7 +603,7 @@ void report_resumption_text(const struct resumption *r, FILE *out)
 						 : "\nNothing that is known has changed since.\n");
 	for (size_t i = 0; i < r->changes->count; i++) {
 		(void)fputs("  ", out);
-		print_text(r->changes->items[i], out);
+		text_print(r->changes->items[i], out);
 		(void)fputc('\n', out);
 	}
 	if (r->gate) {

@@ -137,22 +137,14 @@ static json_t *dangling_json(const struct heap_dangling *d)
 	return object;
 }
 
-static json_t *rate_json(const struct rate *rate)
-{
-	json_t *object = json_object();
-
-	json_add_rate(object, rate);
-	return object;
-}
-
 static json_t *suspect_json(const struct heap_suspect *suspect)
 {
 	json_t *object = json_object();
 
 	set(object, "context", json_text(suspect->context));
 	set(object, "p", json_number(suspect->p));
-	set(object, "overwritten", rate_json(&suspect->poisoned));
-	set(object, "left_alone", rate_json(&suspect->clear));
+	set(object, "overwritten", json_rate(&suspect->poisoned));
+	set(object, "left_alone", json_rate(&suspect->clear));
 	set(object, "allocated", json_site(&suspect->stack));
 	return object;
 }
@@ -161,8 +153,8 @@ static json_t *observer_json(const struct heap_report *report)
 {
 	json_t *object = json_object();
 
-	set(object, "crash", rate_json(&report->plain));
-	set(object, "heap", rate_json(&report->heap));
+	set(object, "crash", json_rate(&report->plain));
+	set(object, "heap", json_rate(&report->heap));
 	set(object, "p", json_number(report->p));
 	set(object, "sentence", json_said(&report->sentence));
 	return object;

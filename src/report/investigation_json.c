@@ -29,14 +29,6 @@ static json_t *numbers(const uint64_t *items, size_t n)
 	return array;
 }
 
-static json_t *rate_json(const struct rate *rate)
-{
-	json_t *object = json_object();
-
-	json_add_rate(object, rate);
-	return object;
-}
-
 static json_t *home_json(const struct home *home)
 {
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
@@ -213,7 +205,7 @@ static json_t *observers_json(const struct investigation *inv)
 	json_t *array = json_array();
 
 	VEC_FOREACH (&inv->observers, o) {
-		json_t *object = rate_json(&o->rate);
+		json_t *object = json_rate(&o->rate);
 
 		set(object, "name", json_text(o->name));
 		set(object, "effect", json_text(observer_effect_name(o->effect)));
@@ -259,7 +251,7 @@ static json_t *slots_json(const struct investigation *inv)
 	json_t *object = json_object(), *array = json_array();
 
 	VEC_FOREACH (&inv->slots, s) {
-		json_t *slot = rate_json(&s->rate);
+		json_t *slot = json_rate(&s->rate);
 
 		set(slot, "slot", json_integer(s->slot));
 		set(slot, "p", json_number(s->p));
@@ -345,10 +337,10 @@ static json_t *trigger_json(const struct trigger_set *trigger)
 	without = json_array();
 	set(object, "total", count(trigger->total));
 	set(object, "proven", json_boolean(trigger->proven));
-	set(object, "full", rate_json(&trigger->full));
-	set(object, "minimal", rate_json(&trigger->minimal));
+	set(object, "full", json_rate(&trigger->full));
+	set(object, "minimal", json_rate(&trigger->minimal));
 	VEC_FOREACH (&trigger->items, item) {
-		json_t *row = rate_json(&item->without);
+		json_t *row = json_rate(&item->without);
 
 		set(row, "test", json_text(item->name));
 		set(row, "victim", json_boolean(item->victim));
@@ -364,7 +356,7 @@ static json_t *arms_json(const struct series_entry *s)
 	json_t *array = json_array();
 
 	VEC_FOREACH (&s->arms, arm) {
-		json_t *object = rate_json(&arm->rate);
+		json_t *object = json_rate(&arm->rate);
 
 		set(object, "name", json_text(arm->name));
 		(void)json_array_append_new(array, object);
@@ -377,7 +369,7 @@ static json_t *series_json(const struct investigation *inv)
 	json_t *array = json_array();
 
 	VEC_FOREACH (&inv->series, s) {
-		json_t *object = rate_json(&s->rate);
+		json_t *object = json_rate(&s->rate);
 
 		set(object, "command", json_text(s->command));
 		set(object, "observer", json_text(s->observer));
@@ -396,7 +388,7 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 
 	set(object, "root", json_text(inv->root));
 	add_notebook(&inv->notebook, object);
-	set(object, "rate", inv->counted ? rate_json(&inv->summary.rate) : json_null());
+	set(object, "rate", inv->counted ? json_rate(&inv->summary.rate) : json_null());
 	set(object, "clean_runs_for_99",
 	    inv->clean_runs > 0 ? count(inv->clean_runs) : json_null());
 	VEC_FOREACH (&inv->summary.signatures.list, s)

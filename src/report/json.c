@@ -98,6 +98,14 @@ void json_add_rate(json_t *object, const struct rate *rate)
 	(void)json_object_set_new(object, "high", json_number(rate->high));
 }
 
+json_t *json_rate(const struct rate *rate)
+{
+	json_t *object = json_object();
+
+	json_add_rate(object, rate);
+	return object;
+}
+
 static bool printed;
 
 void json_print(json_t *document, FILE *out)

@@ -40,6 +40,7 @@ json_t *json_command(char *const *words);
 
 /* Adds trials, failed, rate, low and high to an object. */
 void json_add_rate(json_t *object, const struct rate *rate);
+json_t *json_rate(const struct rate *rate);
 
 /* 64-bit values as hexadecimal text: numbers of JSON lose their last bits in most readers. */
 json_t *json_hex(uint64_t value);

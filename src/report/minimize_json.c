@@ -7,18 +7,10 @@
 #include "report/report_minimize.h"
 #include "report/signature_json.h"
 
-static json_t *rate_json(const struct rate *rate)
-{
-	json_t *object = json_object();
-
-	json_add_rate(object, rate);
-	return object;
-}
-
 /* Rates of runs that were never asked for are unknown, not zero. */
 static json_t *rate_or_null(const struct rate *rate)
 {
-	return rate->trials > 0 ? rate_json(rate) : json_null();
+	return rate->trials > 0 ? json_rate(rate) : json_null();
 }
 
 static json_t *without_json(const struct minimize_result *result)
@@ -33,7 +25,7 @@ static json_t *without_json(const struct minimize_result *result)
 		object = json_object();
 		set(object, "test", json_text(item->name));
 		json_add_rate(object, &item->without);
-		set(object, "wider", rate_json(&item->wider));
+		set(object, "wider", json_rate(&item->wider));
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -104,8 +96,8 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	set(object, "rollbacks", count(result->rollbacks));
 	set(object, "trials_to_go", json_number(result->to_go));
 	set(object, "left", left_json(result));
-	set(object, "full", rate_json(&result->full));
-	set(object, "minimal", rate_json(&result->minimal));
+	set(object, "full", json_rate(&result->full));
+	set(object, "minimal", json_rate(&result->minimal));
 	set(object, "without", without_json(result));
 	set(object, "stand_ins", json_text(others[result->others]));
 	set(object, "full_without_one", rate_or_null(&result->stand_ins));

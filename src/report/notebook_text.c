@@ -9,16 +9,9 @@
 #include "base/percent.h"
 #include "base/when.h"
 #include "report/report_case.h"
+#include "report/text.h"
 
 #define FILES_SHOWN 6
-
-static void print_printable(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
 
 static void add_trials(const struct attempt_trials *t, struct strbuf *sb)
 {
@@ -106,7 +99,7 @@ void print_attempts(const struct notebook *notebook, FILE *out)
 		AUTO(strbuf_deinit) struct strbuf outcome = { 0 };
 
 		(void)fprintf(out, "  %3" PRIu64 "  %s  ", a->id, when_text(a->made_ms, when));
-		print_printable(a->text, out);
+		text_print(a->text, out);
 		attempt_change(a, &change);
 		attempt_outcome(a, &outcome);
 		(void)fprintf(out, "\n       %s%s%s\n", strbuf_str(&change),
@@ -122,7 +115,7 @@ void print_steps(const struct notebook *notebook, FILE *out)
 	VEC_FOREACH (&notebook->steps, step) {
 		(void)fprintf(out, "  %3" PRIu64 "  [%c] ", step->id,
 			      step->done_ms != 0 ? 'x' : ' ');
-		print_printable(step->text, out);
+		text_print(step->text, out);
 		(void)fputc('\n', out);
 	}
 }
@@ -143,6 +136,6 @@ void report_relation_text(const struct relation *relation, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	relation_words(&relation->common, &sb);
-	print_printable(relation->dir, out);
+	text_print(relation->dir, out);
 	(void)fprintf(out, ": %s\n", strbuf_str(&sb));
 }

@@ -1,4 +1,5 @@
 #include "report/report_doctor.h"
+#include "report/text.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -21,30 +22,22 @@ static const char *const status_colours[] = {
 };
 
 /* Findings quote files and settings: nothing of that may reach a terminal as it is. */
-static void print_text(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
-
 static void print_finding(const struct finding *finding, bool colour, FILE *out)
 {
 	(void)fprintf(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
 		      status_names[finding->status], colour ? "\033[0m" : "", finding->title);
-	print_text(finding->found, out);
+	text_print(finding->found, out);
 	(void)fputc('\n', out);
 	if (finding->status == FINDING_OK)
 		return;
 	if (finding->lost[0] != '\0') {
 		(void)fputs("           without it: ", out);
-		print_text(finding->lost, out);
+		text_print(finding->lost, out);
 		(void)fputc('\n', out);
 	}
 	if (finding->enable[0] != '\0') {
 		(void)fputs("           to enable: ", out);
-		print_text(finding->enable, out);
+		text_print(finding->enable, out);
 		(void)fputc('\n', out);
 	}
 }
@@ -72,10 +65,10 @@ void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *ou
 
 	if (facts) {
 		(void)fputs("Program ", out);
-		print_text(facts->path, out);
+		text_print(facts->path, out);
 		if (facts->script[0] != '\0') {
 			(void)fputs(", which runs the script ", out);
-			print_text(facts->script, out);
+			text_print(facts->script, out);
 		}
 		(void)fputc('\n', out);
 		print_findings(&diagnosis->program, colour, out);

@@ -10,19 +10,11 @@
 #include "report/text.h"
 #include "report/wording.h"
 
-static void print_text(const char *text, FILE *out)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	strbuf_add_printable(&sb, text, strlen(text));
-	(void)fputs(strbuf_str(&sb), out);
-}
-
 static void print_list(const char *head, const struct strv *list, FILE *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		(void)fprintf(out, "%s", head);
-		print_text(list->items[i], out);
+		text_print(list->items[i], out);
 		(void)fputc('\n', out);
 	}
 }
@@ -42,7 +34,7 @@ static void print_certificate(const struct certificate *c, FILE *out)
 	(void)fprintf(out, "%s (%s).\n%s.\n", c->met ? "As expected" : "NOT as expected",
 		      expectation_names[c->expect], sentence);
 	(void)fprintf(out, "\nRecorded: %s  ", c->signature);
-	print_text(c->summary, out);
+	text_print(c->summary, out);
 	(void)fputc('\n', out);
 	if (c->shown_trial != 0)
 		(void)fprintf(out, "Seen again in trial %" PRIu64 "\n", c->shown_trial);
@@ -50,7 +42,7 @@ static void print_certificate(const struct certificate *c, FILE *out)
 		(void)fprintf(out, "%s: %s  %" PRIu64 "  ",
 			      other->known ? "Known, a separate issue" : "Another failure",
 			      other->id, other->count);
-		print_text(other->summary, out);
+		text_print(other->summary, out);
 		(void)fprintf(out, "  (trial %" PRIu64 ")\n", other->trial);
 	}
 	print_notes(&c->notes, out);
@@ -148,7 +140,7 @@ void report_sentinel_text(const struct sentinel_report *r, FILE *out)
 	AUTO(strv_deinit) struct strv copied = { 0 };
 
 	(void)fprintf(out, "%s: a sentinel for %s  ", r->dir, r->signature);
-	print_text(r->summary, out);
+	text_print(r->summary, out);
 	(void)fprintf(out, "\nFrom series %lld of %s: ", (long long)r->series, r->case_dir);
 	text_rate(&r->rate, out);
 	(void)fprintf(out, "\nRuns: ");

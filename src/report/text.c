@@ -12,6 +12,14 @@
 #include "model/secret.h"
 #include "report/wording.h"
 
+void text_print(const char *text, FILE *out)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	strbuf_add_printable(&sb, text, strlen(text));
+	(void)fputs(strbuf_str(&sb), out);
+}
+
 void text_program(char *const *program, FILE *out)
 {
 	for (size_t i = 0; program[i]; i++) {

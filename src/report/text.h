@@ -8,6 +8,9 @@
 
 /* Helpers for the text reports. Private to report/. */
 
+/* Somebody's words, made printable. */
+void text_print(const char *text, FILE *out);
+
 /* A command as a shell would take it, made printable. No newline. */
 void text_program(char *const *program, FILE *out);
 

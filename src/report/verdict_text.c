@@ -36,16 +36,6 @@ static void row(const struct verdict_screen *page, const char *label, const char
 }
 
 /* Nothing where nothing is said. */
-static void said_row(const struct verdict_screen *page, const char *label, const struct said *said,
-		     unsigned int lines)
-{
-	AUTO(mem_freep) char *text = words_of(said);
-
-	if (text)
-		row(page, label, text, lines);
-}
-
-/* Nothing where nothing is said. */
 static void row_said(const struct verdict_screen *page, const char *label, const struct said *said,
 		     size_t lines)
 {
@@ -330,7 +320,7 @@ static void victim(const struct verdict_screen *page)
 	if (!python_row(page, &v->freed_by))
 		callers_row(page, &v->freed_by);
 	if (told && !evidence_fenced(told))
-		said_row(page, "", &told->note, 5);
+		row_said(page, "", &told->note, 5);
 }
 
 /* Seen at a fence alone, and by the same line as what the verdict was told by. */
@@ -406,7 +396,7 @@ static void user(const struct verdict_screen *page)
 	}
 	source_row(page, &use->freed_use->user);
 	if (!use->freed_use->first)
-		said_row(page, "", &use->note, 4);
+		row_said(page, "", &use->note, 4);
 }
 
 static void odds(const struct verdict_screen *page)
@@ -712,7 +702,7 @@ static void timeline(const struct verdict_screen *page)
 		return;
 	title(page, "What was done");
 	VEC_FOREACH (&page->inv->decisions.list, d)
-		said_row(page, d->stage, &d->said, 0);
+		row_said(page, d->stage, &d->said, 0);
 }
 
 static void ledger_row(const struct verdict_screen *page, const struct ledger_entry *h)

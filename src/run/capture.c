@@ -110,11 +110,15 @@ int capture_save(const struct capture *c, int dir, const char *name, struct err 
 {
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
 	uint64_t tail = c->total - c->head.len;
+	size_t joined = 0; /* from here on the text has no gap */
 
 	strbuf_add(&text, strbuf_str(&c->head), c->head.len);
 	if (tail > c->ring_size) {
+		if (text.len > 0)
+			secret_hide(text.data, text.len);
 		strbuf_addf(&text, "\n[redhand: %llu bytes left out here; see --output-limit]\n",
 			    (unsigned long long)(tail - c->ring_size));
+		joined = text.len;
 		if (c->ring) {
 			strbuf_add(&text, c->ring + c->ring_at, c->ring_size - c->ring_at);
 			strbuf_add(&text, c->ring, c->ring_at);
@@ -122,7 +126,7 @@ int capture_save(const struct capture *c, int dir, const char *name, struct err 
 	} else if (c->ring) {
 		strbuf_add(&text, c->ring, (size_t)tail);
 	}
-	if (text.len > 0)
-		secret_hide(text.data, text.len);
+	if (text.len > joined)
+		secret_hide(text.data + joined, text.len - joined);
 	return file_write_at(dir, name, strbuf_str(&text), text.len, err);
 }

@@ -94,7 +94,7 @@ enum observe_malloc observe_malloc_of(const char *path, char **ret_name)
 void observe_command(const struct trial_job *job, struct strv *ret)
 {
 	static const char *const memcheck[] = { "valgrind", "-q", "--error-exitcode=97",
-						"--trace-children=yes" };
+						"--trace-children=yes", "--vgdb=no" };
 
 	for (size_t i = 0; job->observer == OBSERVE_VALGRIND && i < ARRAY_SIZE(memcheck); i++)
 		strv_add(ret, memcheck[i]);

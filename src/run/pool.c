@@ -63,7 +63,6 @@ static int seat_open(struct pool *pool, unsigned int slot, struct err *err)
 {
 	struct seat *seat = &pool->seats[slot];
 	int pair[2], fault = fault_hits("fork");
-	pid_t redhand = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set_errno(err, -errno, "cannot make a socket for slot %u", slot);
@@ -81,7 +80,7 @@ static int seat_open(struct pool *pool, unsigned int slot, struct err *err)
 		int socket = pair[1];
 
 		keep_only(&socket, pool->lock_fd);
-		keeper_main(socket, slot, pool->settings, redhand);
+		keeper_main(socket, slot, pool->settings);
 	}
 	fd_close(pair[1]);
 	seat->socket = pair[0];

@@ -1,4 +1,5 @@
 #include "run/restart.h"
+#include "base/now.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -6,19 +7,10 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
-#include <time.h>
 
 #define NS_PER_MS 1000000u
 /* include/linux/errno.h of the kernel: taken up again unless a handler is run, then EINTR. */
 #define ERESTARTNOHAND 514
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 * NS_PER_MS + (uint64_t)ts.tv_nsec;
-}
 
 static void set(pid_t tid, size_t offset, long value)
 {
@@ -31,7 +23,7 @@ static void set(pid_t tid, size_t offset, long value)
 static void limit(pid_t tid, const struct user_regs_struct *regs, struct restart *restart)
 {
 	int limit_ms = (int)regs->r10;
-	uint64_t now = now_ns(), left;
+	uint64_t now = clock_ns(), left;
 
 	if (restart->instruction != regs->rip || restart->left_ms != limit_ms)
 		*restart = (struct restart){ .instruction = regs->rip,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "model/machine.h"
@@ -188,12 +189,8 @@ static bool out_of_failures(const struct runner *runner, bool failed)
 static bool out_of_time(const struct runner *runner)
 {
 	struct trial_budget *budget = runner->settings->budget;
-	struct timespec now;
 
-	if (!budget || budget->deadline_s <= 0)
-		return false;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if ((double)now.tv_sec + (double)now.tv_nsec / 1e9 < budget->deadline_s)
+	if (!budget || budget->deadline_s <= 0 || clock_s() < budget->deadline_s)
 		return false;
 	budget->spent = true;
 	return true;

@@ -18,7 +18,9 @@
 
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "read/logs.h"
 #include "run/chaos.h"
 #include "run/dropped.h"
@@ -59,14 +61,6 @@ struct slot {
 	bool orphaned;	      /* the socket has closed: redhand has gone */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t timeval_ns(struct timeval tv)
 {
 	return (uint64_t)tv.tv_sec * NS_PER_S + (uint64_t)tv.tv_usec * 1000;
@@ -99,7 +93,7 @@ static void reap_one(struct slot *s, pid_t pid, int status, const struct rusage 
 		end->peak_kib = (uint64_t)ru->ru_maxrss;
 	if (pid == s->main) {
 		s->main = 0;
-		s->deadline_ns = now_ns() + s->settings->linger_ns;
+		s->deadline_ns = clock_ns() + s->settings->linger_ns;
 		if (s->tracer > 0)
 			tracer_finish(s->tracer);
 		if (s->ending)
@@ -154,11 +148,11 @@ static void drain(struct capture *capture, int *fd, unsigned int reads)
 /* Ends everything that the trial started, whatever group or session it is in. */
 static void end_family(struct slot *s)
 {
-	uint64_t give_up = now_ns() + KILL_PATIENCE_NS;
+	uint64_t give_up = clock_ns() + KILL_PATIENCE_NS;
 	struct timespec pause = { .tv_nsec = NS_PER_MS };
 
 	s->ending = true;
-	for (reap(s); !s->childless && now_ns() < give_up; reap(s)) {
+	for (reap(s); !s->childless && clock_ns() < give_up; reap(s)) {
 		(void)family_signal(SIGKILL);
 		(void)nanosleep(&pause, NULL);
 	}
@@ -166,7 +160,7 @@ static void end_family(struct slot *s)
 
 static int poll_timeout_ms(const struct slot *s)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 
 	if (s->deadline_ns == 0)
 		return -1;
@@ -210,7 +204,7 @@ static void attend(struct slot *s)
 			if (s->end->stopped)
 				break;
 		}
-		if (s->deadline_ns != 0 && now_ns() >= s->deadline_ns) {
+		if (s->deadline_ns != 0 && clock_ns() >= s->deadline_ns) {
 			reap(s); /* it may just have ended */
 			s->end->timed_out = s->main > 0;
 			if (s->end->timed_out || !s->childless)
@@ -313,6 +307,10 @@ static int spawn(struct slot *s, const struct trial_job *job, const struct chann
 
 	build_env(s, job, &env);
 	observe_command(job, &argv);
+	/* A worker's slot gets to know them here. */
+	secret_learn(job->argv.items);
+	if (job->env.count > 0)
+		secret_learn(job->env.items);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawnattr_init(&attributes);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, s->settings->stdin_path, O_RDONLY, 0);
@@ -445,7 +443,6 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	AUTO(channels_closep) struct channels c = { -1, -1, -1, -1 };
 	struct trial_end *end = &result->end;
 	struct dropped dropped;
-	struct timespec wall;
 	bool failed, kept;
 	pid_t main;
 	char name[24];
@@ -470,8 +467,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		(void)room_drop(&s->room, name, NULL);
 		return r;
 	}
-	(void)clock_gettime(CLOCK_REALTIME, &wall);
-	end->started_ms = (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000;
+	end->started_ms = clock_epoch_ms();
 	end->exit_status = -1;
 	output_begin(&s->output, end,
 		     (job->learn ? OUTPUT_PAIRS : 0) |
@@ -484,7 +480,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 		dropped.core_before = s->core_before;
 	s->end = end;
 	s->ending = s->childless = false;
-	start = now_ns();
+	start = clock_ns();
 	s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
 	r = spawn(s, job, &c, err);
 	main = s->main;
@@ -503,7 +499,7 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	s->err = c.err;
 	c.out = c.err = -1;
 	attend(s);
-	end->wall_ns = now_ns() - start;
+	end->wall_ns = clock_ns() - start;
 	drain(&s->output.out, &s->out, DRAIN_READS);
 	drain(&s->output.err, &s->err, DRAIN_READS);
 	drain(&s->output.marks, &s->marks, DRAIN_READS);

@@ -19,6 +19,7 @@
 
 #include "base/fault.h"
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/vec.h"
 #include "run/debug_registers.h"
 #include "run/process_family.h"
@@ -75,14 +76,6 @@ struct tracer {
 	VEC(struct traced_process) processes;
 	VEC(struct traced_thread) threads;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- who ------------------------------------------------------------------------------------ */
 
@@ -267,7 +260,7 @@ static void wait_for_others(struct tracer *t, struct traced_thread *thread, pid_
 	thread->asking = true;
 	interrupt_all(t, pid, thread);
 	if (t->deadline_ns == 0)
-		t->deadline_ns = now_ns() + PATIENCE_NS;
+		t->deadline_ns = clock_ns() + PATIENCE_NS;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -543,7 +536,7 @@ static void read_requests(struct tracer *t)
 static void wait_for_news(struct tracer *t, const sigset_t *signals)
 {
 	struct timespec left = { .tv_nsec = LOOK_NS };
-	uint64_t now = now_ns();
+	uint64_t now = clock_ns();
 	siginfo_t info;
 	int signal;
 

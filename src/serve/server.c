@@ -17,6 +17,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/sha256.h"
 #include "base/vec.h"
 
 #define CONNECTIONS_MOST 2048u
@@ -98,23 +99,13 @@ struct server {
 	bool ending;
 };
 
-/* How long it takes says nothing about where they differ. */
-static bool same_secret(const char *a, const char *b, size_t len)
-{
-	unsigned char differ = 0;
-
-	for (size_t i = 0; i < len; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return differ == 0;
-}
-
 /* What stands behind "/TOKEN/"; NULL when that does not. */
 static const char *behind_token(const struct server *server, const char *url)
 {
 	size_t len = strlen(server->token);
 
 	if (url[0] != '/' || strlen(url) < len + 2 || url[len + 1] != '/' ||
-	    !same_secret(url + 1, server->token, len))
+	    !bytes_same(url + 1, server->token, len))
 		return NULL;
 	return url + len + 2;
 }

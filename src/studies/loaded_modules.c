@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cstr.h"
+#include "base/now.h"
 #include "base/tmpdir.h"
 #include "case/case.h"
 #include "studies/series/repro.h"
@@ -27,13 +29,6 @@ struct lookout {
 	bool launched;
 };
 
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void add(struct library_list *list, const char *path, bool program)
 {
 	char real[PATH_MAX];
@@ -41,7 +36,7 @@ static void add(struct library_list *list, const char *path, bool program)
 
 	/* Paths that were cut, mappings that are no files, files that are gone. */
 	if (!path || path[0] != '/' || !realpath(path, real) || stat(real, &st) < 0 ||
-	    !S_ISREG(st.st_mode) || strncmp(last_name(real), "libredhand-agent", 16) == 0 ||
+	    !S_ISREG(st.st_mode) || strncmp(cstr_base(real), "libredhand-agent", 16) == 0 ||
 	    list->list.count >= FILES_MAX)
 		return;
 	VEC_FOREACH (&list->list, known)
@@ -104,7 +99,7 @@ static void tick(void *ctx)
 	size_t before = look->seen->list.count;
 	AUTO(reading_closep) struct reading *so_far = NULL;
 
-	if (!look->request->enough || series_now_s() - look->started_s < LOOK_S)
+	if (!look->request->enough || clock_s() - look->started_s < LOOK_S)
 		return;
 	so_far = reading_open(&(struct reading_of){ .trials = case_trials_dir(look->runner.cs),
 						    .trial = look->running,
@@ -169,7 +164,7 @@ int lookout_run(const struct lookout_request *request, struct library_list *ret,
 	struct lookout look = { .request = request,
 				.budget = { .trials = 1, .failures = UINT64_MAX },
 				.seen = &seen,
-				.started_s = series_now_s() };
+				.started_s = clock_s() };
 	struct case_store *cs = NULL;
 	sigset_t before;
 	int r;

@@ -3,9 +3,10 @@
 #include <string.h>
 
 /* Anywhere in a name. */
-static const char *const parts[] = { "secret",	   "token",   "passw",	 "passphrase",
-				     "credential", "apikey",  "privkey", "privatekey",
-				     "accesskey",  "authkey", "bearer",	 "webhook" };
+static const char *const parts[] = { "secret",	     "token",	"passw",   "passphrase",
+				     "credential",   "apikey",	"privkey", "privatekey",
+				     "accesskey",    "authkey", "bearer",  "webhook",
+				     "authorization" };
 
 /* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. */
 static const char *const whole[] = { "key",   "keys", "pass", "pwd", "pw",     "auth",	  "cred",
@@ -98,38 +99,102 @@ bool secret_name(const char *name, size_t len)
 	return false;
 }
 
-/* scheme://user:PASSWORD@host */
-static struct secret_span password_in(const char *word)
-{
-	const char *at = strstr(word, "://"), *end, *colon = NULL, *host = NULL;
+static const struct secret_span none = { 0, 0 };
 
-	if (!at)
-		return (struct secret_span){ 0, 0 };
-	at += 3;
-	for (end = at; *end && *end != '/' && *end != '?' && *end != ' '; end++) {
+/* scheme://user:PASSWORD@host; `at` is where "://" stands. */
+static struct secret_span password_at(const char *word, size_t at)
+{
+	const char *end, *colon = NULL, *host = NULL;
+
+	for (end = word + at + 3; *end && *end != '/' && *end != '?' && *end != ' '; end++) {
 		if (*end == ':' && !colon)
 			colon = end + 1;
 		if (*end == '@')
 			host = end;
 	}
 	if (!colon || !host || colon >= host)
-		return (struct secret_span){ 0, 0 };
+		return none;
 	return (struct secret_span){ (size_t)(colon - word), (size_t)(host - colon) };
 }
 
-struct secret_span secret_find(const char *word, const char *before)
+static bool is_quote(char c)
+{
+	return c == '"' || c == '\'';
+}
+
+static bool in_name(char c)
+{
+	return is_word(c) || c == '_' || c == '-' || c == '.';
+}
+
+/* Where the name that ends before `end` begins. */
+static size_t name_start(const char *word, size_t end)
+{
+	while (end && in_name(word[end - 1]))
+		end--;
+	return end;
+}
+
+/* A value in a text: in quotes; of a header or of JSON to the end of its line; else a word of a
+ * shell. What stands in a variable is no value. */
+static struct secret_span value_from(const char *word, size_t at, bool to_line_end)
+{
+	const char *stop = to_line_end ? "\"'\n" : " \t\n;&|)\"'";
+	char quote[2] = { word[at], '\0' };
+	size_t len;
+
+	if (is_quote(word[at])) {
+		at++;
+		stop = quote;
+	}
+	for (len = 0; word[at + len] && !strchr(stop, word[at + len]); len++)
+		;
+	return word[at] == '$' ? none : (struct secret_span){ at, len };
+}
+
+/* NAME=VALUE, "NAME": VALUE, --NAME VALUE, or a URL, where its sign stands at `at`. */
+static struct secret_span value_at(const char *word, size_t at)
+{
+	bool header = word[at] == ':', option = word[at] == ' ';
+	size_t end = at, start, value = at + 1;
+
+	if (header && word[at + 1] == '/' && word[at + 2] == '/')
+		return password_at(word, at);
+	if (header && at && is_quote(word[at - 1]))
+		end--;
+	else if (header && word[at + 1] != ' ')
+		return none;
+	start = name_start(word, end);
+	if (start == end || (option && (word[start] != '-' || word[value] == '-')) ||
+	    !secret_name(word + start, end - start))
+		return none;
+	while (header && word[value] == ' ')
+		value++;
+	return value_from(word, value, header);
+}
+
+/* The whole word is a value, or is NAME=VALUE. */
+static struct secret_span whole_word(const char *word, const char *before)
 {
 	const char *equals = strchr(word, '=');
-	size_t at;
+	size_t at = equals ? (size_t)(equals - word) : 0;
 
-	if (equals && secret_name(word, (size_t)(equals - word))) {
-		at = (size_t)(equals - word) + 1;
-		return (struct secret_span){ at, strlen(word + at) };
-	}
+	if (equals && name_start(word, at) == 0 && secret_name(word, at))
+		return (struct secret_span){ at + 1, strlen(word + at + 1) };
 	if (before && before[0] == '-' && word[0] != '-' && !strchr(before, '=') &&
 	    secret_name(before, strlen(before)))
 		return (struct secret_span){ 0, strlen(word) };
-	return password_in(word);
+	return none;
+}
+
+struct secret_span secret_find(const char *word, const char *before, size_t from)
+{
+	struct secret_span span = from == 0 ? whole_word(word, before) : none;
+
+	for (; !span.len && word[from]; from++)
+		if (word[from] == '=' || word[from] == ':' || word[from] == ' ')
+			span = value_at(word, from);
+	return span;
 }
 
 void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_t address)
@@ -155,9 +220,9 @@ void secrets_add_words(struct secrets *secrets, char *const *words, bool argumen
 	const char *before = NULL;
 
 	for (; *words; words++) {
-		struct secret_span span = secret_find(*words, before);
+		struct secret_span span = secret_find(*words, before, 0);
 
-		if (span.len)
+		for (; span.len; span = secret_find(*words, before, span.at + span.len))
 			secrets_add(secrets, *words + span.at, span.len,
 				    (uint64_t)(uintptr_t)(*words + span.at));
 		before = arguments ? *words : NULL;

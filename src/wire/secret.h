@@ -17,13 +17,14 @@ struct secret_span {
 	size_t at, len; /* len 0: there is none */
 };
 
-/* The secret in an argument or an entry of the environment: the value of NAME=VALUE, of
- * --NAME=VALUE, the word behind `before` where that is such an option (NULL: nothing came before),
- * the password in a URL. */
-struct secret_span secret_find(const char *word, const char *before);
+/* The first secret at or behind `from` in an argument or an entry of the environment: the value of
+ * NAME=VALUE, of --NAME=VALUE, the word behind `before` where that is such an option (NULL: nothing
+ * came before), the password in a URL. In a longer text, such as a line for a shell, a header or
+ * JSON, likewise: --NAME VALUE, NAME: VALUE. */
+struct secret_span secret_find(const char *word, const char *before, size_t from);
 
-#define SECRETS_MAX 64u
-#define SECRETS_BYTES (32u << 10)
+#define SECRETS_MAX 256u
+#define SECRETS_BYTES (64u << 10)
 #define SECRET_BYTES 4096u /* kept of one value; its place in memory is known whole */
 #define SECRET_SHORTEST 6u /* shorter values are hidden in their own places only */
 

@@ -42,7 +42,7 @@ static void greetings(const uint8_t *data, size_t size, bool worker)
  */
 static void files(const uint8_t *data, size_t size)
 {
-	char path[] = "/tmp/redhand-fuzz.XXXXXX";
+	char path[] = "/dev/shm/redhand-fuzz.XXXXXX";
 	struct err err = { 0 };
 	struct parcel parcel;
 	int dir;

@@ -172,6 +172,41 @@ static void frames_arrive_as_they_were_sent(void **state)
 	ends_drop(&e);
 }
 
+/* The environment and the arguments of the trials are in them. */
+static void nobody_on_the_wire_can_read_frames(void **state)
+{
+	static const char text[] =
+		"API_TOKEN=a value that is longer than one block of the veil, API_TOKEN";
+	const size_t len = sizeof(text) - 1;
+	struct link_frame frame;
+	struct link *from;
+	struct ends e;
+	int known[2];
+
+	(void)state;
+	ends_make(&e);
+	greet(&e, known);
+	for (int way = 0; way < 2; way++) {
+		from = &e.links[way];
+		send_text(from, FRAME_ALIVE, text);
+		send_text(from, FRAME_ALIVE, text);
+		/* Neither as it is, nor twice the same. */
+		assert_null(
+			memmem(from->out.data + from->out_at, link_waiting(from), "API_TOKEN", 9));
+		assert_memory_not_equal(
+			from->out.data + from->out.len - len,
+			from->out.data + from->out.len - link_waiting(from) / 2 - len, len);
+		assert_int_equal(link_flush(from), 0);
+		assert_int_equal(link_receive(&e.links[1 - way]), 1);
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(link_take(&e.links[1 - way], &frame), 1);
+			assert_int_equal(frame.len, len);
+			assert_memory_equal(frame.bytes, text, len);
+		}
+	}
+	ends_drop(&e);
+}
+
 /* Any byte changed, a frame sent twice, one of the other direction: none is taken. */
 static void frames_of_others_are_refused(void **state)
 {
@@ -348,6 +383,7 @@ int main(void)
 		cmocka_unit_test(both_ends_prove_themselves),
 		cmocka_unit_test(another_token_is_a_strangers),
 		cmocka_unit_test(frames_arrive_as_they_were_sent),
+		cmocka_unit_test(nobody_on_the_wire_can_read_frames),
 		cmocka_unit_test(frames_of_others_are_refused),
 		cmocka_unit_test(a_tree_travels),
 		cmocka_unit_test(no_name_leads_out),

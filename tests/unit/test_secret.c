@@ -42,7 +42,7 @@ static void names(void **state)
 
 static void is_found(const char *word, const char *before, const char *value)
 {
-	struct secret_span span = secret_find(word, before);
+	struct secret_span span = secret_find(word, before, 0);
 
 	assert_int_equal(span.len, strlen(value));
 	assert_memory_equal(word + span.at, value, span.len);
@@ -59,6 +59,35 @@ static void words(void **state)
 	is_found("URL=redis://:a:b@host", NULL, "a:b");
 	is_found("https://host/a:b@c", NULL, "");
 	is_found("A=B", NULL, "");
+}
+
+/* Lines for a shell, headers, JSON. */
+static void texts(void **state)
+{
+	const char *two = "A=1 TOKEN=abc --mode=fast --password 'd e' x";
+	struct secret_span span = secret_find(two, NULL, 0);
+
+	assert_memory_equal(two + span.at, "abc ", span.len + 1);
+	span = secret_find(two, NULL, span.at + span.len);
+	assert_int_equal(span.len, 3);
+	assert_memory_equal(two + span.at, "d e'", span.len + 1);
+	assert_int_equal(secret_find(two, NULL, span.at + span.len).len, 0);
+	is_found("TOKEN=a b", NULL, "a b");
+	is_found("export TOKEN=a; run", NULL, "a");
+	is_found("curl -H 'X-Api-Key: abc' host", NULL, "abc");
+	is_found("Authorization: Bearer abc", "-H", "Bearer abc");
+	is_found("{\"n\":1,\"password\":\"abc\"}", NULL, "abc");
+	is_found("{'password': 'abc'}", NULL, "abc");
+	is_found("https://host/?a=1&token=abc&b=2", NULL, "abc");
+	is_found("run a:b https://me:abc@host/", NULL, "abc");
+	/* Names of tests, variables, comparisons. */
+	is_found("tests/test_token.py::test_key", NULL, "");
+	is_found("--gtest_filter=Token.*:Key.*", NULL, "");
+	is_found("n=1; pass=$((pass+1)); [ $pass = 3 ]", NULL, "");
+	is_found("the key is here", NULL, "");
+	is_found("run --password --other", NULL, "");
+	is_found("--password ", NULL, "");
+	is_found("PATH=/bin:/usr/bin", NULL, "");
 }
 
 static void hides(struct secrets *list, const char *from, uint64_t address, const char *to)
@@ -92,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names),
 		cmocka_unit_test(words),
+		cmocka_unit_test(texts),
 		cmocka_unit_test(values),
 	};
 

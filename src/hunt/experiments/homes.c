@@ -261,7 +261,8 @@ static bool is_unwritten(const struct observation *observation)
 }
 
 /* Did what was caught in that trial store the very value that it died of, in the very block? A
- * pointer that outlived its block is proof, too, and a value that nobody wrote. */
+ * pointer that outlived its block is proof, too, and a value that nobody wrote. One into the middle
+ * of the block may be damaged, unless somebody was seen storing it. */
 static bool is_proof(const struct observation *observation)
 {
 	const struct write_seen *w = observation->write.write;
@@ -270,7 +271,7 @@ static bool is_proof(const struct observation *observation)
 	if (!observation->watched)
 		return false;
 	if (observation->stale)
-		return observation->target_exact;
+		return observation->target_exact || observation->write.write;
 	if (is_unwritten(observation))
 		return true;
 	return w && (w->flags & act) == act && !observation->healthy &&

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/now.h"
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
@@ -23,8 +24,8 @@ static unsigned int affordable(const struct bench *bench)
 	double most = SECONDS;
 
 	if (bench->request->limits.deadline_s > 0 &&
-	    (bench->request->limits.deadline_s - series_now_s()) / 4 < most)
-		most = (bench->request->limits.deadline_s - series_now_s()) / 4;
+	    (bench->request->limits.deadline_s - clock_s()) / 4 < most)
+		most = (bench->request->limits.deadline_s - clock_s()) / 4;
 	if (bench_trials_left(bench) < TRIALS || each * TRIALS > most)
 		return 0;
 	return each * TRIALS_MAX > most ? (unsigned int)(most / each) : TRIALS_MAX;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/strbuf.h"
 #include "debuginfo/program.h"
@@ -37,13 +38,6 @@ void libraries_deinit(struct libraries *libraries)
 	library_list_deinit(&libraries->files);
 }
 
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Is this program there to start others: a shell, env, make …? Where such a program has the name of
  * what it starts, the latter is meant. */
 static bool is_launcher(const char *path)
@@ -56,7 +50,7 @@ static bool is_launcher(const char *path)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(last_name(path), names[i]) == 0)
+		if (strcmp(cstr_base(path), names[i]) == 0)
 			return true;
 	return false;
 }

@@ -99,13 +99,6 @@ static void note(struct hook_planner *planner, struct said *said)
 
 /* ---- files ---- */
 
-static const char *last_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static struct module *open_file(struct file *file, struct err *err)
 {
 	if (!file->tried) {
@@ -133,9 +126,9 @@ static struct file *find_file(struct hook_planner *planner, const char *name, st
 
 	if (!strchr(name, '/'))
 		VEC_FOREACH (&planner->files, file)
-			if (strcmp(last_name(file->path), name) == 0 ||
-			    (strncmp(last_name(file->path), name, strlen(name)) == 0 &&
-			     strncmp(last_name(file->path) + strlen(name), ".so", 3) == 0))
+			if (strcmp(cstr_base(file->path), name) == 0 ||
+			    (strncmp(cstr_base(file->path), name, strlen(name)) == 0 &&
+			     strncmp(cstr_base(file->path) + strlen(name), ".so", 3) == 0))
 				return file;
 	joined = name[0] == '/' || !planner->cwd ? mem_strdup(name)
 						 : mem_printf("%s/%s", planner->cwd, name);
@@ -177,7 +170,7 @@ static void fill_place(const struct file *file, uint64_t at, struct plan_place *
 {
 	const uint8_t *id;
 	size_t len = module_build_id(file->module, &id);
-	const char *name = last_name(file->path);
+	const char *name = cstr_base(file->path);
 	size_t at_name = file->main ? 1 : 0;
 
 	if (file->main)
@@ -322,8 +315,8 @@ static int check_own(const struct file *file, const struct function *function,
 	bool allocates =
 		use->role == HOOK_ALLOC || use->role == HOOK_FREE || use->role == HOOK_REALLOC;
 
-	if (strncmp(last_name(file->path), "libc.", 5) != 0 &&
-	    strncmp(last_name(file->path), "libc-", 5) != 0)
+	if (strncmp(cstr_base(file->path), "libc.", 5) != 0 &&
+	    strncmp(cstr_base(file->path), "libc-", 5) != 0)
 		return 0;
 	if (allocates && is_among(function->name, followed, ARRAY_SIZE(followed)))
 		return err_set(err, -EINVAL, "redhand follows '%s' without being asked",
@@ -551,7 +544,7 @@ static int plan_named(struct hook_planner *planner, struct file *file, const cha
 
 static bool is_ours(const char *path)
 {
-	return strncmp(last_name(path), "libredhand-agent", 16) == 0;
+	return strncmp(cstr_base(path), "libredhand-agent", 16) == 0;
 }
 
 static bool seen_any(const struct hook_planner *planner)
@@ -591,7 +584,7 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 			break;
 	}
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
-		      last_name(file->path),
+		      cstr_base(file->path),
 		      only		  ? ""
 		      : seen_any(planner) ? " or what else was seen to be loaded"
 					  : " or the libraries it is linked with",
@@ -614,7 +607,7 @@ static int plan_address(struct hook_planner *planner, struct file *file, uint64_
 
 	if (!functions_at(file->module, at, &function)) {
 		(void)err_set(err, -ENOENT, "no function begins at 0x%llx of '%s'%s%s%s",
-			      (unsigned long long)at, last_name(file->path),
+			      (unsigned long long)at, cstr_base(file->path),
 			      function.name ? ": it is inside '" : "",
 			      function.name ? function.name : "", function.name ? "'" : "");
 		r = err_set_remedy(err,
@@ -718,7 +711,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		plan_loader(planner, &planned);
 	if (!only && found != planner->files.items)
 		NOTE(planner, "hook-note:found-in", said_text(name),
-		     said_text(last_name(found->path)));
+		     said_text(cstr_base(found->path)));
 	strbuf_add(items, planned.data, planned.len);
 	return 0;
 }
@@ -798,7 +791,7 @@ int hook_plan_replace(struct hook_planner *planner, const char *program, const c
 	function = exported(&found, symbol);
 	if (!function)
 		return err_set(err, -ENOENT, "there is no function '%s' in '%s'", symbol,
-			       last_name(file->path));
+			       cstr_base(file->path));
 	return replace_function(file, function, &use, slow, items, err);
 }
 

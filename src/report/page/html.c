@@ -11,6 +11,7 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "model/secret.h"
 #include "page_css.h"
 #include "page_js.h"
 
@@ -152,8 +153,12 @@ static void put_text(struct html *h, const char *text, const char *root)
 {
 	AUTO(mem_freep) char *shared = h->share ? share_text(h->share, text) : NULL;
 	AUTO(mem_freep) char *named = from_root(shared ? shared : text, root);
-	AUTO(mem_freep) char *shown = named ? printable(named) : NULL;
+	AUTO(mem_freep) char *shown = NULL;
 
+	if (named) {
+		secret_hide(named, strlen(named));
+		shown = printable(named);
+	}
 	if (shown)
 		put_escaped(h, shown);
 }

@@ -62,8 +62,10 @@ static bool begins_with_word(const char *text)
 static void put_sentence(const struct page *page, const struct verdict *v)
 {
 	AUTO(mem_freep) char *text = words_of(&v->sentence);
-	char *count = v->watched > 0 ? strstr(text, "; caught in ") : NULL;
+	char *count = text && v->watched > 0 ? strstr(text, "; caught in ") : NULL;
 
+	if (!text) /* a damaged case */
+		return;
 	if (count)
 		*count = '\0';
 	if (begins_with_word(text))

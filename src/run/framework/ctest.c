@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/words.h"
 #include "run/framework/json_reader.h"
 #include "run/framework/listing.h"
@@ -40,7 +41,7 @@ struct ctest {
 static bool recognises(char *const *program, const char *cwd)
 {
 	for (; *program; program++)
-		if (strcmp(framework_basename(*program), "ctest") == 0)
+		if (strcmp(cstr_base(*program), "ctest") == 0)
 			return true;
 	return false;
 }

@@ -10,13 +10,6 @@ static const struct framework_ops *const frameworks[] = {
 	&framework_ctest,     &framework_gtest,	 &framework_usage,
 };
 
-const char *framework_basename(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static int choose_shrink(const struct framework_setup *setup, const struct framework_ops **ret)
 {
 	*ret = strcmp(setup->shrink, "env") == 0    ? &framework_env

@@ -115,9 +115,6 @@ bool framework_is_gtest(const char *path);
 void framework_add_word(struct trial_job *job, const char *word); /* {slot} and {trial} replaced */
 void framework_add_file(struct trial_job *job, const char *name, const char *content);
 
-/* The last part of a path. */
-const char *framework_basename(const char *path);
-
 /* PYTHONPATH=`dir` followed by what the program would have there. */
 void framework_python_path(const struct framework *f, const char *dir, struct strv *env);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "redhand_pytest_py.h"
 #include "run/framework/listing.h"
 
@@ -26,7 +27,7 @@ struct pytest {
 static size_t find_pytest(char *const *program)
 {
 	for (size_t i = 0; program[i]; i++) {
-		const char *name = framework_basename(program[i]);
+		const char *name = cstr_base(program[i]);
 
 		if (strcmp(name, "pytest") == 0 || strcmp(name, "py.test") == 0 ||
 		    strcmp(name, "pytest-3") == 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/which.h"
 #include "model/secret.h"
@@ -161,7 +162,7 @@ static void lines_build(const struct framework *f, const struct framework_list *
 			const char *dir, struct trial_job *job)
 {
 	/* The same ending: programs choose what to do by it. */
-	const char *dot = strrchr(framework_basename(f->setup.shrink), '.');
+	const char *dot = strrchr(cstr_base(f->setup.shrink), '.');
 	AUTO(mem_freep) char *name = mem_printf(LINES_FILE "%s", dot ? dot : "");
 	AUTO(mem_freep) char *path = mem_printf("%s/%s", dir, name);
 	AUTO(strbuf_deinit) struct strbuf content = { 0 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/tree.h"
 #include "run/remote/fleet_inside.h"
 #include "run/remote/orders.h"
@@ -216,7 +217,7 @@ int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned
 	f->errand.by_slot = mem_alloc(slots * sizeof(f->errand.by_slot[0]));
 	f->errand.depth = mem_alloc(slots * sizeof(f->errand.depth[0]));
 	f->wake_fd = -1;
-	f->attentive_ns = f->left_ns = link_now_ns();
+	f->attentive_ns = f->left_ns = clock_ns();
 	VEC_FOREACH (&f->members, m) {
 		deal_orders(f, *m);
 		fleet_push_out(f, *m);

@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/now.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
 #include "run/remote/starter.h"
@@ -243,7 +244,7 @@ static void take_hello(struct fleet *f, struct member *m, const struct link_fram
 			&f->sorry, -EPROTO,
 			"the worker on '%s' is redhand %s and this is %s: they must be the same",
 			hello.machine.node, hello.version, REDHAND_WIRE_VERSION);
-		f->sorry_ns = link_now_ns();
+		f->sorry_ns = clock_ns();
 		send_away(f, m, f->sorry.message);
 		return;
 	}
@@ -274,7 +275,7 @@ static void accept_all(struct fleet *f)
 		link_init(&m->link, fd);
 		parcel_init(&m->parcel, -1);
 		m->slot = -1;
-		m->since_ns = link_now_ns();
+		m->since_ns = clock_ns();
 		f->strangers++;
 		VEC_PUSH(&f->members, m);
 		if (watch_fd(f, fd, m, false) < 0 ||
@@ -316,7 +317,7 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 	strbuf_add_printable(&text, sentence, strnlen(sentence, STATE_MOST));
 	(void)err_set(&f->sorry, code < 0 ? code : -EIO, "on '%s': %s",
 		      m->machine ? m->machine->node : "?", strbuf_str(&text));
-	f->sorry_ns = link_now_ns();
+	f->sorry_ns = clock_ns();
 	strbuf_clear(&text);
 	strbuf_add_printable(&text, remedy, strnlen(remedy, STATE_MOST));
 	if (text.len > 0)
@@ -396,7 +397,7 @@ static void find_silent(struct fleet *f, uint64_t now)
 
 static int duties(struct fleet *f, struct err *err)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 	int r;
 
 	if (f->trouble < 0) {
@@ -436,7 +437,7 @@ static int listen_for(struct fleet *f, int timeout_ms, struct err *err)
 int fleet_wait(struct fleet *f, int wake_fd, int timeout_ms, struct trial_result *ret,
 	       struct err *err)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 	int r = deal_pop(f, ret);
 
 	if (r > 0)
@@ -448,6 +449,6 @@ int fleet_wait(struct fleet *f, int wake_fd, int timeout_ms, struct trial_result
 	r = listen_for(f, timeout_ms, err);
 	if (r == 0)
 		r = duties(f, err);
-	f->left_ns = link_now_ns();
+	f->left_ns = clock_ns();
 	return r < 0 ? r : deal_pop(f, ret);
 }

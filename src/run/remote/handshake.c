@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 /* A worker's word: what it is about, its number, its proof, a credential with its length before. */
-static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '1' };
+static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '2' };
 #define PROOF_BYTES SHA256_BYTES
 #define CREDENTIAL_MAX 4096u
 
@@ -202,15 +202,6 @@ static void prove(const struct greeting *g, const char *who, uint8_t ret[PROOF_B
 	hmac_end(&h, ret);
 }
 
-static bool same_proof(const uint8_t a[PROOF_BYTES], const uint8_t b[PROOF_BYTES])
-{
-	unsigned int differs = 0;
-
-	for (size_t i = 0; i < PROOF_BYTES; i++)
-		differs |= a[i] ^ b[i];
-	return differs == 0;
-}
-
 int greeting_begin(struct greeting *greeting, struct link *link, struct err *err)
 {
 	int r = draw(greeting->nonces, TRUST_NONCE, err);
@@ -259,7 +250,7 @@ static int worker_believes(struct greeting *g, struct link *link)
 	if (link_received(link, &bytes) < PROOF_BYTES)
 		return 0;
 	prove(g, "redhand", proof);
-	if (!same_proof(proof, (const uint8_t *)bytes))
+	if (!bytes_same(proof, bytes, PROOF_BYTES))
 		return -EACCES;
 	link_skip(link, PROOF_BYTES);
 	link_key(link, true, g->key, g->nonces, sizeof(g->nonces));
@@ -301,7 +292,7 @@ static int redhand_believes(struct greeting *g, const struct trust *trust, struc
 	if (!learn_key(g, trust, bytes + sizeof(intro), intro.credential))
 		return -EACCES;
 	prove(g, "worker", proof);
-	if (!same_proof(proof, intro.proof))
+	if (!bytes_same(proof, intro.proof, PROOF_BYTES))
 		return -EACCES;
 	link_skip(link, sizeof(intro) + intro.credential);
 	prove(g, "redhand", proof);

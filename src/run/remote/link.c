@@ -6,9 +6,9 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 
 #define MAC_BYTES 16u
 
@@ -25,14 +25,6 @@ struct header {
 	uint8_t mac[MAC_BYTES];
 };
 
-uint64_t link_now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void set(int fd, int level, int option, int value)
 {
 	/* A socket of another family has no such option, and needs none. */
@@ -41,7 +33,7 @@ static void set(int fd, int level, int option, int value)
 
 void link_init(struct link *link, int fd)
 {
-	*link = (struct link){ .fd = fd, .heard_ns = link_now_ns(), .said_ns = link_now_ns() };
+	*link = (struct link){ .fd = fd, .heard_ns = clock_ns(), .said_ns = clock_ns() };
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -76,6 +68,29 @@ void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], c
 {
 	derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
 	derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
+	derive(key, "veil-redhand", nonces, len, worker ? link->in_veil : link->out_veil);
+	derive(key, "veil-worker", nonces, len, worker ? link->out_veil : link->in_veil);
+}
+
+/* The bytes of a frame, hidden or shown again: XOR with SHA-256 over the key, the frame's number
+ * and a counter. Each block is of one length, and no number is used twice under a key. */
+static void veil(const uint8_t key[SHA256_BYTES], uint64_t seq, char *bytes, size_t len)
+{
+	uint8_t block[SHA256_BYTES];
+
+	for (uint64_t i = 0; i * SHA256_BYTES < len; i++) {
+		char *at = bytes + i * SHA256_BYTES;
+		size_t left = len - i * SHA256_BYTES;
+		struct sha256 h;
+
+		sha256_init(&h);
+		sha256_add(&h, key, SHA256_BYTES);
+		sha256_add(&h, &seq, sizeof(seq));
+		sha256_add(&h, &i, sizeof(i));
+		sha256_end(&h, block);
+		for (size_t k = 0; k < SHA256_BYTES && k < left; k++)
+			at[k] = (char)(at[k] ^ (char)block[k]);
+	}
 }
 
 int link_receive(struct link *link)
@@ -102,7 +117,7 @@ int link_receive(struct link *link)
 			return any ? 1 : -EPIPE;
 		any = true;
 		link->in.len += (size_t)n;
-		link->heard_ns = link_now_ns();
+		link->heard_ns = clock_ns();
 		most -= (size_t)n;
 		/* Mostly there is no more: it is asked for when the socket says so. */
 		if ((size_t)n < room)
@@ -123,27 +138,15 @@ void link_skip(struct link *link, size_t len)
 }
 
 static void seal(const uint8_t key[SHA256_BYTES], uint64_t seq, const struct header *header,
-		 const void *first, size_t first_len, const void *second, size_t second_len,
-		 uint8_t ret[SHA256_BYTES])
+		 const void *bytes, size_t len, uint8_t ret[SHA256_BYTES])
 {
 	struct hmac h;
 
 	hmac_init(&h, key, SHA256_BYTES);
 	hmac_add(&h, &seq, sizeof(seq));
 	hmac_add(&h, header, offsetof(struct header, mac));
-	hmac_add(&h, first, first_len);
-	hmac_add(&h, second, second_len);
+	hmac_add(&h, bytes, len);
 	hmac_end(&h, ret);
-}
-
-/* In the same time whatever differs. */
-static bool same(const uint8_t *a, const uint8_t *b, size_t len)
-{
-	unsigned int differs = 0;
-
-	for (size_t i = 0; i < len; i++)
-		differs |= a[i] ^ b[i];
-	return differs == 0;
 }
 
 int link_take(struct link *link, struct link_frame *ret)
@@ -160,10 +163,11 @@ int link_take(struct link *link, struct link_frame *ret)
 		return -EBADMSG;
 	if (len - sizeof(header) < header.len)
 		return 0;
-	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, "", 0, mac);
-	if (!same(mac, header.mac, MAC_BYTES))
+	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, mac);
+	if (!bytes_same(mac, header.mac, MAC_BYTES))
 		return -EBADMSG;
-	link->in_seq++;
+	veil(link->in_veil, link->in_seq++, link->in.data + link->in_at + sizeof(header),
+	     header.len);
 	*ret = (struct link_frame){ .type = header.type,
 				    .bytes = at + sizeof(header),
 				    .len = header.len };
@@ -186,14 +190,17 @@ void link_send_two(struct link *link, enum frame_type type, const struct strbuf 
 	struct header header = { .len = (uint32_t)(first->len + len), .type = type };
 	uint8_t mac[SHA256_BYTES];
 
+	char *payload;
+
 	if (link->fd < 0)
 		return;
-	seal(link->out_key, link->out_seq++, &header, strbuf_str(first), first->len, bytes, len,
-	     mac);
-	memcpy(header.mac, mac, MAC_BYTES);
 	link_put(link, &header, sizeof(header));
 	link_put(link, strbuf_str(first), first->len);
 	link_put(link, bytes, len);
+	payload = link->out.data + link->out.len - header.len;
+	veil(link->out_veil, link->out_seq, payload, header.len);
+	seal(link->out_key, link->out_seq++, &header, payload, header.len, mac);
+	memcpy(payload - sizeof(header) + offsetof(struct header, mac), mac, MAC_BYTES);
 }
 
 void link_send(struct link *link, enum frame_type type, const struct strbuf *payload)
@@ -219,7 +226,7 @@ int link_flush(struct link *link)
 		if (n < 0)
 			return -errno;
 		link->out_at += (size_t)n;
-		link->said_ns = link_now_ns();
+		link->said_ns = clock_ns();
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 /*
  * A connection between redhand and a worker: frames in both directions, none of which anybody
- * without the key can make, change, leave out or send twice.
+ * without the key can make, read, change, leave out or send twice.
  *
  * What is sent waits here until the socket takes it, what came until it is a whole frame: neither
  * end ever waits for the other in here.
@@ -40,7 +40,8 @@ struct link {
 	struct strbuf in, out; /* out: from out_at on */
 	size_t in_at, out_at;  /* what was taken, what was sent */
 	uint64_t in_seq, out_seq;
-	uint8_t in_key[SHA256_BYTES], out_key[SHA256_BYTES];
+	uint8_t in_key[SHA256_BYTES], out_key[SHA256_BYTES];   /* for proofs */
+	uint8_t in_veil[SHA256_BYTES], out_veil[SHA256_BYTES]; /* for what is in the frames */
 	uint64_t heard_ns, said_ns; /* CLOCK_MONOTONIC: the latest bytes */
 };
 
@@ -77,5 +78,3 @@ void link_send_two(struct link *link, enum frame_type type, const struct strbuf 
 size_t link_waiting(const struct link *link);
 /* Hands to the socket what it takes. 0, or negative: it is over. */
 int link_flush(struct link *link);
-
-uint64_t link_now_ns(void);

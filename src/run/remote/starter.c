@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "run/remote/link.h"
 
 #define NS_PER_S 1000000000ull
@@ -113,7 +114,7 @@ int starter_start(struct starter *s, const struct starter_start *how, struct err
 
 int starter_watch(struct starter *s, unsigned int joined, struct err *err)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 
 	if (now - s->looked_ns < WATCH_NS)
 		return 0;
@@ -189,13 +190,6 @@ static void take_printed(int fd, struct strbuf *ret)
 		strbuf_add_printable(ret, bytes, (size_t)n);
 }
 
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_nsec = ms * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
-}
-
 int starter_ask(const struct starter *s, const char *const *argv, const char *input,
 		unsigned int seconds, struct strbuf *ret_out, struct strbuf *ret_err,
 		struct err *err)
@@ -203,14 +197,14 @@ int starter_ask(const struct starter *s, const char *const *argv, const char *in
 	AUTO(fd_closep) int in = input ? input_file(input) : -1;
 	AUTO(fd_closep) int out = memfd_create("redhand-out", MFD_CLOEXEC);
 	AUTO(fd_closep) int error = memfd_create("redhand-err", MFD_CLOEXEC);
-	uint64_t give_up = link_now_ns() + seconds * NS_PER_S;
+	uint64_t give_up = clock_ns() + seconds * NS_PER_S;
 	pid_t pid = spawn(s, argv, in, out, error);
 	int status = 0;
 
 	if (pid < 0)
 		return err_set_errno(err, (int)pid, "cannot run '%s'", argv[0]);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (link_now_ns() >= give_up) {
+		if (clock_ns() >= give_up) {
 			(void)kill(pid, SIGKILL);
 			(void)waitpid(pid, NULL, 0);
 			return err_set(err, -ETIMEDOUT, "'%s' does not answer", argv[0]);
@@ -258,7 +252,7 @@ static int begin_one(struct starter *s, struct started *one)
 	if (pid < 0)
 		return (int)pid;
 	one->pid = pid;
-	one->since_ns = link_now_ns();
+	one->since_ns = clock_ns();
 	return 0;
 }
 
@@ -300,7 +294,7 @@ int started_watch(struct starter *s, unsigned int joined, struct err *err)
 {
 	VEC_FOREACH (&s->started, one) {
 		int status = 0;
-		uint64_t now = link_now_ns();
+		uint64_t now = clock_ns();
 
 		if (one->pid > 0 && waitpid(one->pid, &status, WNOHANG) == one->pid) {
 			one->pid = 0;
@@ -321,11 +315,11 @@ int started_watch(struct starter *s, unsigned int joined, struct err *err)
 
 void started_stop(struct starter *s)
 {
-	uint64_t asked = link_now_ns();
+	uint64_t asked = clock_ns();
 	bool left = true;
 
 	while (left) {
-		uint64_t now = link_now_ns();
+		uint64_t now = clock_ns();
 
 		left = false;
 		VEC_FOREACH (&s->started, one) {

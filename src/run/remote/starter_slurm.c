@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/now.h"
 #include "base/which.h"
 #include "base/words.h"
 #include "run/remote/link.h"
@@ -246,9 +247,9 @@ static int watch(struct starter *s, unsigned int joined, struct err *err)
 
 	if (s->asking > 0)
 		return hear(s, joined, err);
-	if (link_now_ns() - s->asked_ns < LOOK_NS)
+	if (clock_ns() - s->asked_ns < LOOK_NS)
 		return 0;
-	s->asked_ns = link_now_ns();
+	s->asked_ns = clock_ns();
 	for (size_t i = 0; i < s->jobs.count; i++)
 		strbuf_addf(&jobs, "%s%s", i > 0 ? "," : "", s->jobs.items[i]);
 	(void)starter_begin_ask(s, (const char *[]){ "squeue", "--noheader", "--array",

@@ -13,8 +13,10 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/now.h"
 #include "base/tmpdir.h"
 #include "base/tree.h"
+#include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
 #include "run/remote/node.h"
@@ -124,6 +126,7 @@ static void take_environment(const struct strv *env)
 		name = mem_strndup(text, (size_t)(equals - text));
 		(void)setenv(name, equals + 1, 1);
 	}
+	secret_learn(environ);
 }
 
 static int settle(struct worker *w, struct err *err)
@@ -322,7 +325,7 @@ static int turn(struct worker *w, struct err *err)
 	r = take_frames(w, err);
 	if (r < 0)
 		return r;
-	if (link_now_ns() - w->link.said_ns >= ALIVE_NS) {
+	if (clock_ns() - w->link.said_ns >= ALIVE_NS) {
 		link_send(&w->link, FRAME_ALIVE, &nothing);
 		if (flush_to(w, 0) < 0)
 			return 1;
@@ -396,10 +399,10 @@ static int reach(const struct worker_request *request)
 static int greet(struct worker *w)
 {
 	struct greeting greeting = { 0 };
-	uint64_t give_up = link_now_ns() + (uint64_t)GREETING_MS * 1000000u;
+	uint64_t give_up = clock_ns() + (uint64_t)GREETING_MS * 1000000u;
 	int r = 0;
 
-	while (r == 0 && link_now_ns() < give_up) {
+	while (r == 0 && clock_ns() < give_up) {
 		r = poll_link(w);
 		if (r == 0)
 			r = link_receive(&w->link);
@@ -415,13 +418,6 @@ static int greet(struct worker *w)
 	return r > 0 ? 0 : r < 0 ? r : -ETIMEDOUT;
 }
 
-static void pause_ms(long ms)
-{
-	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
-
-	(void)nanosleep(&ts, NULL);
-}
-
 /* How one connection went, for whether there is to be another one. */
 struct tries {
 	uint64_t since_ns;   /* of the first in a row that failed; 0: the last one was good */
@@ -430,7 +426,7 @@ struct tries {
 
 static bool try_again(const struct worker *w, struct tries *tries, int r)
 {
-	uint64_t now = link_now_ns();
+	uint64_t now = clock_ns();
 
 	if (tries->since_ns == 0)
 		tries->since_ns = now;

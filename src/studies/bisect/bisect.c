@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "base/tree.h"
 #include "studies/bisect/bisect_inside.h"
 #include "studies/series/listtext.h"
@@ -236,7 +237,7 @@ static void bisect_tick(void *ctx)
 	struct bisection_state state;
 	struct bisect_view view = {
 		.ran = b->runner.ran,
-		.seconds = series_now_s() - b->started_s,
+		.seconds = clock_s() - b->started_s,
 		.news_trial = b->runner.news_trial,
 		.news_summary = b->runner.news_summary,
 	};
@@ -379,7 +380,7 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 			    .cs = cs,
 			    .rows = mem_alloc(request->history->commits.count *
 					      sizeof(struct commit_row)),
-			    .started_s = series_now_s() };
+			    .started_s = clock_s() };
 	struct series_start start = { 0 };
 	size_t commit;
 	int r;
@@ -417,6 +418,6 @@ int bisect_run(struct case_store *cs, const struct bisect_request *request,
 		r = bisect_summarise(&b, ret, err);
 	if (r == 0)
 		r = bisect_remember(&b, ret, err);
-	ret->seconds = series_now_s() - b.started_s;
+	ret->seconds = clock_s() - b.started_s;
 	return r;
 }

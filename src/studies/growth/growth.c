@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "search/stats/rate.h"
 #include "search/stats/trend.h"
 #include "studies/growth/holders.h"
@@ -116,7 +117,7 @@ static void growth_tick(void *ctx)
 					  .done = growth->report->trials,
 					  .wanted = request->trials,
 					  .ran = growth->runner.ran,
-					  .seconds = series_now_s() - growth->started_s,
+					  .seconds = clock_s() - growth->started_s,
 					  .rate = rate_wilson(growth->report->trials,
 							      growth->report->failed,
 							      RATE_CONFIDENCE),
@@ -204,7 +205,7 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 		.request = request,
 		.report = ret,
 		.next = 1,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 	};
 	struct series_start start = { 0 };
 	int r;
@@ -225,7 +226,7 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 	}
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
-	ret->seconds = series_now_s() - growth.started_s;
+	ret->seconds = clock_s() - growth.started_s;
 	ret->interrupted = growth.runner.interrupted;
 	runner_deinit(&growth.runner);
 	if (r < 0)

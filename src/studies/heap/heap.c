@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "read/sweeps.h"
 #include "run/observe.h"
 #include "run/outcome.h"
@@ -252,7 +253,7 @@ static void heap_tick(void *ctx)
 				  .done = heap->runner.tally.trials,
 				  .wanted = heap->first + schedule_runs(&heap->schedule),
 				  .ran = heap->runner.ran,
-				  .seconds = series_now_s() - heap->started_s,
+				  .seconds = clock_s() - heap->started_s,
 				  .rate = rate_wilson(trials, failed, RATE_CONFIDENCE),
 			  });
 }
@@ -414,7 +415,7 @@ int heap_run(struct case_store *cs, const struct heap_request *request, struct h
 			      .batch = 1,
 			      .seed = request->seed },
 		.next = 1,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 	};
 	struct series_start start = { 0 };
 	int r;
@@ -434,7 +435,7 @@ int heap_run(struct case_store *cs, const struct heap_request *request, struct h
 	ret->seed = request->seed;
 	ret->quarantine_mib = request->plan.quarantine_mib;
 	ret->poison_chance = request->plan.poison_ppm / 1e6;
-	ret->seconds = series_now_s() - heap.started_s;
+	ret->seconds = clock_s() - heap.started_s;
 	ret->interrupted = heap.runner.interrupted;
 	chance_deinit(&heap.chance);
 	runner_deinit(&heap.runner);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "search/stats/rate.h"
 #include "studies/sentinel/certificate.h"
 #include "studies/sentinel/source.h"
@@ -108,7 +109,7 @@ static void check_tick(void *ctx)
 		.wanted = c->needed,
 		.rate = rate_wilson(trials, c->shown, RATE_CONFIDENCE),
 		.ran = check->runner.ran,
-		.seconds = series_now_s() - check->started_s,
+		.seconds = clock_s() - check->started_s,
 		.news_trial = check->runner.news_trial,
 		.news_summary = check->runner.news_summary,
 	};
@@ -211,7 +212,7 @@ int check_run(struct case_store *cs, const struct check_request *request, struct
 	struct check check = { .request = request,
 			       .c = &c,
 			       .next = 1,
-			       .started_s = series_now_s(),
+			       .started_s = clock_s(),
 			       .runner = { .cs = cs } };
 	int r;
 
@@ -223,7 +224,7 @@ int check_run(struct case_store *cs, const struct check_request *request, struct
 		return r;
 	}
 	c.interrupted = check.runner.interrupted;
-	c.seconds = series_now_s() - check.started_s;
+	c.seconds = clock_s() - check.started_s;
 	c.program = sentinel->trial.program.items;
 	c.summary = sentinel->signature.summary;
 	c.signature = sentinel->signature.id;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "base/strbuf.h"
 #include "search/stats/fisher.h"
 #include "search/stats/holm.h"
@@ -321,7 +322,7 @@ static void compare_tick(void *ctx)
 		.done = c->runner.tally.trials,
 		.wanted = schedule_runs(&c->schedule),
 		.ran = c->runner.ran,
-		.seconds = series_now_s() - c->started_s,
+		.seconds = clock_s() - c->started_s,
 		.news_trial = c->runner.news_trial,
 		.news_summary = c->runner.news_summary,
 	};
@@ -520,7 +521,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 		.next = 1,
 		.check_at = 2ull * request->arm_count,
 		.sequential_p = sequential,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 		.err = err,
 	};
 	struct series_start start = { 0 };
@@ -561,7 +562,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	ret->wanted = request->trials;
 	ret->earlier = start.earlier;
 	ret->program_changed = start.program_changed;
-	ret->seconds = series_now_s() - c.started_s;
+	ret->seconds = clock_s() - c.started_s;
 	ret->interrupted = c.runner.interrupted;
 	runner_deinit(&c.runner);
 	return r;

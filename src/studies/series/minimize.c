@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "base/now.h"
 #include "studies/series/minimize_inside.h"
 
 #include <errno.h>
@@ -376,7 +377,7 @@ static void minimize_tick(void *ctx)
 		.ran = m->runner.ran,
 		.total = m->framework->items.count,
 		.left = m->framework->items.count,
-		.seconds = series_now_s() - m->started_s,
+		.seconds = clock_s() - m->started_s,
 		.news_trial = m->runner.news_trial,
 		.news_summary = m->runner.news_summary,
 	};
@@ -487,7 +488,7 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	struct minimize m = { .request = request,
 			      .framework = request->framework,
 			      .cs = cs,
-			      .started_s = series_now_s() };
+			      .started_s = clock_s() };
 	struct series_start start = { 0 };
 	int r;
 
@@ -512,6 +513,6 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	ret->interrupted = m.runner.interrupted;
 	if (r == 0)
 		r = minimize_summarise(&m, ret, err);
-	ret->seconds = series_now_s() - m.started_s;
+	ret->seconds = clock_s() - m.started_s;
 	return r;
 }

@@ -1,7 +1,6 @@
 #include "studies/series/repro.h"
 
-#include <time.h>
-
+#include "base/now.h"
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
 
@@ -14,14 +13,6 @@ struct repro {
 	uint64_t limit;
 	double started_s;
 };
-
-double series_now_s(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 int series_resume(struct case_store *cs, const struct series_identity *identity, bool fresh,
 		  uint64_t seed, struct runner *runner, struct series_start *ret, struct err *err)
@@ -91,7 +82,7 @@ static bool spares(const struct repro *repro)
 		return false;
 	tally_failed(&repro->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	if (trials == 0)
-		return repro->runner.running > 0 && series_now_s() - repro->started_s < ALONE_S;
+		return repro->runner.running > 0 && clock_s() - repro->started_s < ALONE_S;
 	return failed < request->failures &&
 	       runner_will_do(&repro->runner, trials, failed, request->failures - failed);
 }
@@ -137,7 +128,7 @@ static void repro_tick(void *ctx)
 		.done = repro->runner.tally.trials,
 		.wanted = request->trials,
 		.ran = repro->runner.ran,
-		.seconds = series_now_s() - repro->started_s,
+		.seconds = clock_s() - repro->started_s,
 		.at_most = request->failures > 0 || request->precision > 0,
 		.news_trial = repro->runner.news_trial,
 		.news_summary = repro->runner.news_summary,
@@ -174,7 +165,7 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 		.request = request,
 		.next = 1,
 		.limit = request->trials > 0 ? request->trials : REPRO_OPEN_END,
-		.started_s = series_now_s(),
+		.started_s = clock_s(),
 	};
 	struct series_start start = { 0 };
 	int r;
@@ -200,7 +191,7 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	ret->earlier = start.earlier;
 	ret->program_changed = start.program_changed;
 	ret->jobs = request->jobs;
-	ret->seconds = series_now_s() - repro.started_s;
+	ret->seconds = clock_s() - repro.started_s;
 	ret->interrupted = repro.runner.interrupted;
 	runner_deinit(&repro.runner);
 	return r;

@@ -58,5 +58,3 @@ int series_resume(struct case_store *cs, const struct series_identity *identity,
 
 /* Fills in argv and env with {slot} and {trial} replaced. */
 void series_fill_job(char *const *program, const struct strv *env, struct trial_job *job);
-
-double series_now_s(void);

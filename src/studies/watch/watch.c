@@ -1,5 +1,6 @@
 #include "studies/watch/watch.h"
 
+#include "base/now.h"
 #include "search/stats/rate.h"
 #include "studies/watch/gather.h"
 #include "studies/watch/sightings.h"
@@ -78,7 +79,7 @@ static void watch_tick(void *ctx)
 					  .done = report->trials,
 					  .wanted = request->trials,
 					  .ran = watching->runner.ran,
-					  .seconds = series_now_s() - watching->started_s,
+					  .seconds = clock_s() - watching->started_s,
 					  .at_most = request->failures > 0,
 					  .rate = rate_wilson(report->trials, report->failed,
 							      RATE_CONFIDENCE),
@@ -96,10 +97,9 @@ static const struct runner_ops watch_ops = {
 int watch_run(struct case_store *cs, const struct watch_request *request, struct watch_report *ret,
 	      struct err *err)
 {
-	struct watching watching = { .request = request,
-				     .gather = { .report = ret },
-				     .next = 1,
-				     .started_s = series_now_s() };
+	struct watching watching = {
+		.request = request, .gather = { .report = ret }, .next = 1, .started_s = clock_s()
+	};
 	struct series_start start = { 0 };
 	int r;
 
@@ -119,7 +119,7 @@ int watch_run(struct case_store *cs, const struct watch_request *request, struct
 		r = sightings_store(cs, ret, err);
 	ret->case_dir = case_dir(cs);
 	ret->program = request->program;
-	ret->seconds = series_now_s() - watching.started_s;
+	ret->seconds = clock_s() - watching.started_s;
 	ret->interrupted = watching.runner.interrupted;
 	watch_gather_deinit(&watching.gather);
 	runner_deinit(&watching.runner);

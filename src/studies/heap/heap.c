@@ -61,7 +61,7 @@ static bool wants_more(const struct heap *heap)
 static uint64_t fence_trials(const struct heap *heap)
 {
 	uint64_t turns = 1ull << heap->report->fence.level;
-	uint64_t least = heap->request->fence_trials;
+	uint64_t least = heap->request->fence.trials;
 
 	least = least < FENCE_TRIALS ? FENCE_TRIALS : least;
 	if (turns < least)
@@ -141,7 +141,7 @@ static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct tria
 	struct plan_fence fence;
 
 	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced), &fence);
-	fence.item.flags = heap->request->fence_flags | heap->place;
+	fence.item.flags = heap->request->fence.flags | heap->place;
 	if (heap->fenced++ & 1)
 		fence.item.flags |= PLAN_FENCE_FILLED;
 	strbuf_add(&job->plan_items, &fence, sizeof(fence));
@@ -159,7 +159,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
 	if (run->arm == HEAP_ARM_CRASH)
 		return;
-	if (run->arm >= HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+	if (run->arm >= HEAP_ARM_FENCE || heap->request->fence.when == HEAP_FENCE_INSTEAD)
 		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
@@ -359,16 +359,16 @@ static bool begins_late(const struct heap *heap)
  * shows; then right behind the last byte, which some programs do not bear. */
 static int run_fenced(struct heap *heap, struct err *err)
 {
-	bool placed = heap->request->fence_flags != 0;
+	bool placed = heap->request->fence.flags != 0;
 	int r = 0;
 
-	if (heap->request->fencing == HEAP_FENCE_AFTERWARDS)
+	if (heap->request->fence.when == HEAP_FENCE_AFTERWARDS)
 		r = run_placed(heap, 0, err);
 	if (r == 0 && !placed && heap->report->findings.count == 0 &&
-	    heap->request->fencing == HEAP_FENCE_AFTERWARDS && !heap->runner.interrupted)
+	    heap->request->fence.when == HEAP_FENCE_AFTERWARDS && !heap->runner.interrupted)
 		r = run_placed(heap, PLAN_FENCE_FRONT, err);
 	if (r == 0 && !placed && !heap->runner.interrupted &&
-	    (heap->report->findings.count == 0 ? heap->request->fencing == HEAP_FENCE_AFTERWARDS
+	    (heap->report->findings.count == 0 ? heap->request->fence.when == HEAP_FENCE_AFTERWARDS
 					       : begins_late(heap)))
 		r = run_placed(heap, PLAN_FENCE_EXACT | PLAN_FENCE_FILLED, err);
 	return r;
@@ -384,8 +384,9 @@ static int run_all(struct heap *heap, struct err *err)
 		r = probe(heap, err);
 	if (r == 0 && !heap->runner.interrupted)
 		r = runner_run(&heap->runner, err);
-	if (r < 0 || heap->runner.interrupted || heap->request->fencing == HEAP_FENCE_NEVER ||
-	    (heap->request->fencing == HEAP_FENCE_AFTERWARDS && heap->report->findings.count > 0))
+	if (r < 0 || heap->runner.interrupted || heap->request->fence.when == HEAP_FENCE_NEVER ||
+	    (heap->request->fence.when == HEAP_FENCE_AFTERWARDS &&
+	     heap->report->findings.count > 0))
 		return r;
 	return run_fenced(heap, err);
 }

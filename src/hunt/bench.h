@@ -84,16 +84,17 @@ struct race;
 struct release {
 	char *key; /* of the object; NULL: none is looked for */
 	uint64_t size;
+	int64_t offset;	       /* of the count, once it was caught */
 	uint64_t caught;       /* failing trials in which the last reference was seen to go */
 	struct stack born;     /* where it was made */
 	struct stack last;     /* where that reference went */
 	struct said account;   /* its count over its life */
 	struct evidence touch; /* EVIDENCE_FREED_USE: the first access afterwards; or empty */
-	struct watchset
-		held; /* what alone pointed to it at the crash: a global, a word of a block */
-	struct stack stored; /* who put the pointer there */
-	uint64_t stores;     /* failing trials in which that was seen */
-	bool read_there;     /* whoever touched the object first had the pointer from there */
+	struct watchset held;  /* what still pointed to it at the crash: globals, words of blocks */
+	size_t first_holder, holder; /* which watches those are, and the one that is told */
+	struct stack stored;	     /* who put the pointer there */
+	uint64_t stores;	     /* failing trials in which that was seen */
+	bool read_there; /* whoever touched the object first had the pointer from there */
 };
 
 /* A mapped file that a register led to when a trial died. */
@@ -388,6 +389,8 @@ bool cuts_wait(const struct bench *bench);
 
 /* refcount.c: is one of the findings an object that was used after its end? */
 void refcount_note(struct bench *bench, const struct heap_report *report);
+/* An object of CPython's that was used after its end, and is found again in other trials; NULL. */
+const struct block_life *refcount_object(const struct evidence_list *list);
 void release_deinit(struct release *release);
 
 /* to_evidence.c: a level's observations become a hop and its evidence, and are handed over. */

@@ -75,11 +75,11 @@ static bool worth(struct inquiry *inq, struct said *why)
 	if (inq->known.damaged) {
 		const struct evidence *damage = damaged_bytes(inq);
 
-		if (damage && damage->canary->writer.count > 0) /* a fence saw him at it */
-			SAY(why, "why:explained");
+		if (damage && damage->kind == EVIDENCE_CANARY && damage->canary->writer.count > 0)
+			SAY(why, "why:explained"); /* a fence saw the writer */
 		else if (damage)
 			return true;
-		return read_by_somebody(inq);
+		return read_by_somebody(inq) || refcount_object(&inq->evidence);
 	}
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq) || find_stray(inq);

@@ -432,6 +432,44 @@ static bool pointer_on_stack(const struct weighing *w)
 	return holder(w) && holder(w)->on_stack_too;
 }
 
+/* Who stored the pointer to that block, and whether it was counted, is known. */
+static bool keeper_known(const struct facts *facts, const struct block_life *block)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_HOLDER && e->failing && e->holder->target &&
+		    (e->holder->counted || e->holder->written_by.count > 0) &&
+		    key_same_context(e->holder->target->key, block->key))
+			return true;
+	return false;
+}
+
+/* Then the reference was there, and somebody gave it back who had none. */
+static bool holder_counted(const struct weighing *w)
+{
+	VEC_FOREACH (&w->proof->pieces, piece)
+		if ((*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted)
+			return true;
+	return false;
+}
+
+/* An object that counts its references: the first to touch it after its end takes one, and has the
+ * pointer from somebody who kept it. */
+static bool takes_reference(const struct weighing *w)
+{
+	const struct evidence *main = w->proof->main, *use = NULL;
+
+	if (is_store(w))
+		use = first_use(w->facts, store(w)->victim);
+	else if (main->kind == EVIDENCE_FREED_USE)
+		use = first_use(w->facts, main->freed_use->block);
+	return use && !use->freed_use->fenced && keeper_known(w->facts, use->freed_use->block);
+}
+
+static bool by_exclusion(const struct weighing *w)
+{
+	return release_by_exclusion(w->proof->main);
+}
+
 static bool freer_unknown(const struct weighing *w)
 {
 	return holder(w) && holder(w)->target->freed.count == 0 && !holder(w)->frame;
@@ -800,6 +838,10 @@ const struct consideration considerations[] = {
 	  NULL },
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
+	{ "holder-counted", CLASS(DANGLING_HOLDER), holder_counted, DOUBT, NULL },
+	{ "takes-reference", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), takes_reference,
+	  DOUBT, NULL },
+	{ "by-exclusion", CLASS(OVER_RELEASE), by_exclusion, DOUBT, NULL },
 	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },
 	{ "only-passing", BAD_FREES, only_passing, DOUBT, NULL },
 	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT, NULL },

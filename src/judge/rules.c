@@ -30,6 +30,17 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_race,
 	  .tell = tell_race },
+	/* Needs a count of references that went on after its block was freed, and one function
+	 * that gave back more than it took. */
+	{ .class = VERDICT_OVER_RELEASE,
+	  .hypothesis = HYP_STALE,
+	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
+		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
+		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
+		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	  .weigh = weigh_release,
+	  .tell = tell_release },
 	/* Needs a free of a block whose id was freed before, in a failing trial. */
 	{ .class = VERDICT_DOUBLE_FREE,
 	  .hypothesis = HYP_DOUBLE_FREE,
@@ -61,17 +72,6 @@ const struct rule rules[] = {
 	  .by_watching = true,
 	  .weigh = weigh_dangling,
 	  .tell = tell_dangling },
-	/* Needs a count of references that went on after its block was freed, and one function
-	 * that gave back more than it took. */
-	{ .class = VERDICT_OVER_RELEASE,
-	  .hypothesis = HYP_STALE,
-	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
-		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
-		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
-	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
-		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
-	  .weigh = weigh_release,
-	  .tell = tell_release },
 	/* Needs a caught write through a pointer whose block had been freed. */
 	{ .class = VERDICT_WRITE_AFTER_FREE,
 	  .hypothesis = HYP_STALE,

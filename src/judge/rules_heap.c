@@ -115,7 +115,7 @@ static bool same_holder(const struct evidence *a, const struct home *home, const
 	return home_same(home, here) || same_variable(home, here);
 }
 
-static uint64_t freed_use_trials(const struct facts *facts)
+static uint64_t freed_use_trials(const struct facts *facts, uint64_t from)
 {
 	VEC(const struct evidence *) seen = { 0 };
 	uint64_t trials;
@@ -123,7 +123,8 @@ static uint64_t freed_use_trials(const struct facts *facts)
 
 	/* At a fence nobody looks for who holds the pointer. */
 	VEC_FOREACH (&facts->list->list, e)
-		if (e->failing && !evidence_fenced(e) && freed_block(e, &recycled))
+		if (e->failing && e->trial >= from && !evidence_fenced(e) &&
+		    freed_block(e, &recycled))
 			VEC_PUSH(&seen, e);
 	trials = EVIDENCE_TRIALS(&seen);
 	VEC_DEINIT(&seen);
@@ -136,6 +137,28 @@ static uint32_t spared_by(const struct evidence *main)
 	if (main->kind != EVIDENCE_HOLDER || main->holder->written_by.count > 0)
 		return 0;
 	return BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CACHED) | BIT(HYP_OUTSIDE);
+}
+
+/* A holder tells more than the write that made it one; and one that was read there, by whoever used
+ * the block first, more than one that was only found. */
+static bool holder_tells_more(const struct evidence *e, const struct evidence *than)
+{
+	if (e->kind != EVIDENCE_HOLDER || than->kind != EVIDENCE_HOLDER)
+		return e->kind == EVIDENCE_HOLDER && than->kind != EVIDENCE_HOLDER;
+	return e->holder->written_by.count > 0 && !e->holder->on_stack_too &&
+	       than->holder->on_stack_too;
+}
+
+/* The first trial in which the store of the pointer was watched; 0: it was not. */
+static uint64_t stored_since(const struct proof *proof)
+{
+	uint64_t first = 0;
+
+	VEC_FOREACH (&proof->pieces, piece)
+		if ((*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->written_by.count > 0 &&
+		    (first == 0 || (*piece)->trial < first))
+			first = (*piece)->trial;
+	return first;
 }
 
 void weigh_dangling(const struct rule *rule, const struct facts *facts, struct proof *ret)
@@ -152,9 +175,7 @@ void weigh_dangling(const struct rule *rule, const struct facts *facts, struct p
 			first = e;
 			home = here;
 		}
-		/* A holder tells more than the write that made it one. */
-		if (!ret->main ||
-		    (ret->main->kind != EVIDENCE_HOLDER && e->kind == EVIDENCE_HOLDER))
+		if (!ret->main || holder_tells_more(e, ret->main))
 			ret->main = e;
 		proof_add(ret, e);
 	}
@@ -164,7 +185,7 @@ void weigh_dangling(const struct rule *rule, const struct facts *facts, struct p
 	/* Who was watched could not be seen in the trials before that. */
 	ret->watched = home_watched(facts, home, ret->watched);
 	if (ret->watched == 0)
-		ret->watched = freed_use_trials(facts);
+		ret->watched = freed_use_trials(facts, stored_since(ret));
 	if (ret->watched < ret->caught)
 		ret->watched = ret->caught;
 	ret->fits = ret->caught * 2 > ret->watched;
@@ -428,10 +449,29 @@ bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *
 	return false;
 }
 
+/* An object of Python's ends with its last reference. That it ended twice says that its count went
+ * on after its end; who did that is what is asked. */
+static bool counted_on(const struct facts *facts, const struct evidence *bad)
+{
+	const struct block_life *block = bad->bad_free->block;
+	bool recycled;
+
+	if (!block || !block->python || !block->key)
+		return false;
+	VEC_FOREACH (&facts->list->list, e) {
+		const struct block_life *used =
+			holder_damns(e) ? e->holder->target : freed_block(e, &recycled);
+
+		if (e->failing && used && used->key && key_same_context(used->key, block->key))
+			return true;
+	}
+	return false;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	VEC_FOREACH (&facts->list->list, e) {
-		if (!is_bad_free(rule, e))
+		if (!is_bad_free(rule, e) || counted_on(facts, e))
 			continue;
 		if (!ret->main || tells_more(e, ret->main))
 			ret->main = e;
@@ -459,7 +499,7 @@ static const struct reference_party *over_releaser(const struct evidence *e)
 	const struct reference_party *found = NULL;
 
 	VEC_FOREACH (&e->account->parties, party) {
-		if (party->given == party->taken)
+		if (party->given == party->taken && !party->alone)
 			continue;
 		/* What one function takes another may give back for it. */
 		if (found || party->taken > party->given)
@@ -496,6 +536,13 @@ void weigh_release(const struct rule *rule, const struct facts *facts, struct pr
 	ret->fits = ret->caught * 2 > ret->watched;
 }
 
+bool release_by_exclusion(const struct evidence *e)
+{
+	const struct reference_party *party = over_releaser(e);
+
+	return party && party->alone;
+}
+
 void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
 		  struct said *sentence)
 {
@@ -503,8 +550,9 @@ void tell_release(const struct facts *facts, const struct proof *proof, struct v
 	const struct reference_party *party = over_releaser(proof->main);
 
 	(void)facts;
-	SAY(sentence, "told:release", said_site(&party->at), said_number(party->given),
-	    said_number(party->taken), said_site(account->block ? &account->block->freed : NULL));
+	SAY(sentence, party->alone ? "told:release-alone" : "told:release", said_site(&party->at),
+	    said_number(party->given), said_number(party->taken),
+	    said_site(account->block ? &account->block->freed : NULL));
 	if (account->block && account->block->freed.count > 0)
 		stack_copy(&ret->freed_by, &account->block->freed);
 	stack_copy(&ret->writer, &party->at);

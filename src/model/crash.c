@@ -233,7 +233,8 @@ bool frame_is_interpreter(const struct frame *frame)
 	/* python, python3, python3.12 */
 	if (strncmp(base, "python", 6) == 0 && strspn(base + 6, "0123456789.") == strlen(base + 6))
 		return true;
-	return frame->module && strstr(frame->module, "/numpy/") != NULL;
+	return frame->module && (strstr(frame->module, "/numpy/") != NULL ||
+				 strstr(frame->module, "/lib-dynload/") != NULL);
 }
 
 const struct frame *stack_site(const struct stack *stack)

@@ -194,6 +194,7 @@ struct fault_value {
 struct reference_party {
 	struct stack at; /* from the function on that asked for it; never empty */
 	uint64_t taken, given;
+	bool alone; /* nobody else but the interpreter counted: named by that, not by the account */
 };
 
 struct reference_account {
@@ -270,6 +271,7 @@ struct holder_seen {
 	/* The target is no block but the frame of a function that has returned: `allocated` is its
 	 * stack when the pointer was stored, from that function on; nobody freed it. */
 	bool frame;
+	bool counted; /* whoever stored the pointer took a reference for it */
 };
 
 enum bad_free_kind {

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 16
+#define EVIDENCE_VERSION 17
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -188,7 +188,8 @@ static const struct model_field holder_list[] = {
 	FIELD_OF(PART, holder_seen, holder, block_fields),
 	FIELD_OF(PART, holder_seen, target, block_fields), FIELD(STACK, holder_seen, written_by),
 	FIELD(BOOL, holder_seen, used), FIELD(BOOL, holder_seen, exact),
-	FIELD(BOOL, holder_seen, on_stack_too), FIELD_SINCE(3, BOOL, holder_seen, frame), { 0 },
+	FIELD(BOOL, holder_seen, on_stack_too), FIELD_SINCE(3, BOOL, holder_seen, frame),
+	FIELD_SINCE(17, BOOL, holder_seen, counted), { 0 },
 };
 static const struct model_fields holder_fields = FIELDS(holder_seen, holder_list);
 
@@ -248,7 +249,7 @@ static const struct model_fields fault_value_fields = FIELDS(fault_value, fault_
 
 static const struct model_field party_list[] = {
 	FIELD(STACK, reference_party, at), FIELD(U64, reference_party, taken),
-	FIELD(U64, reference_party, given), { 0 },
+	FIELD(U64, reference_party, given), FIELD_SINCE(17, BOOL, reference_party, alone), { 0 },
 };
 static const struct model_fields party_fields = FIELDS(reference_party, party_list);
 

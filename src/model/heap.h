@@ -155,6 +155,7 @@ struct heap_dangling {
 	uint64_t size;
 	uint64_t trial;
 	uint64_t blocks; /* that were looked for */
+	bool python;	 /* objects of CPython's */
 	bool used;	 /* one of its holders was used later */
 	bool leftover;	 /* the C library's own, on its way to an abort: not told */
 	struct stack allocated, freed;

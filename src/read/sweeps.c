@@ -141,7 +141,9 @@ static bool was_way(const struct sweeping *s, const struct log_holder *holder)
 static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_block *target)
 {
 	struct event_log *home = event_logs_owner(s->logs, s->log, target->id);
-	struct heap_dangling fresh = { .size = target->size, .trial = s->trial };
+	struct heap_dangling fresh = { .size = target->size,
+				       .trial = s->trial,
+				       .python = target->api == LOG_API_PYTHON_OBJECT };
 	struct log_context row;
 
 	if (!home || !log_context_row(&home->reader, target->context, &row))
@@ -346,41 +348,37 @@ static bool tell_block(struct event_log *log, const struct log_holder *record, s
 	return true;
 }
 
-/* Is it one that lasts? The first global is told, else the first block. */
-static bool note_holder(struct sweeping *s, const struct log_holder *record, struct home *ret,
-			struct event_log **ret_log)
+static void note_holder(struct sweeping *s, const struct log_holder *record,
+			struct swept_holders *ret)
 {
 	struct global_place global = { 0 };
+	struct home home = { 0 };
+	bool known = true;
 
 	if (record->kind == LOG_HELD_BY_STACK || record->kind == LOG_HELD_BY_REGISTER)
-		return false;
-	if (record->kind == LOG_HELD_BY_BLOCK) {
-		if (ret->kind == HOME_UNKNOWN &&
-		    tell_block(event_logs_owner(s->logs, s->log, record->id), record, ret))
-			*ret_log = s->log;
-		return true;
+		return;
+	if (record->kind == LOG_HELD_BY_BLOCK)
+		known = tell_block(event_logs_owner(s->logs, s->log, record->id), record, &home);
+	else if (global_find(s->log, s->symbols, record->where, &global))
+		tell_global(record, &global, &home);
+	else
+		return;
+	ret->count++;
+	if (!known || ret->known == SWEPT_KNOWN) {
+		home_deinit(&home);
+		return;
 	}
-	if (!global_find(s->log, s->symbols, record->where, &global))
-		return false;
-	if (ret->kind == HOME_GLOBAL) {
-		mem_free(global.name);
-		mem_free(global.module);
-		return true;
-	}
-	home_deinit(ret);
-	tell_global(record, &global, ret);
-	*ret_log = s->log;
-	return true;
+	ret->homes[ret->known] = home;
+	ret->logs[ret->known++] = s->log;
 }
 
-size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
-			 struct event_log **ret_log)
+void sweeps_holders_of(struct reading *reading, uint64_t block, struct swept_holders *ret)
 {
 	struct event_logs *logs;
-	size_t count = 0;
 
+	*ret = (struct swept_holders){ 0 };
 	if (reading_logs(reading, &logs, NULL) < 0)
-		return 0;
+		return;
 	VEC_FOREACH (&logs->list, log) {
 		struct heap_report unused = { 0 };
 		AUTO(sweeping_deinit)
@@ -391,11 +389,15 @@ size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *r
 
 		gather(&s);
 		VEC_FOREACH (&s.holders, held)
-			if (held->record.target_id == block && held->at_crash &&
-			    note_holder(&s, &held->record, ret, ret_log))
-				count++;
+			if (held->record.target_id == block && held->at_crash)
+				note_holder(&s, &held->record, ret);
 	}
-	return count;
+}
+
+void swept_holders_deinit(struct swept_holders *holders)
+{
+	for (size_t i = 0; i < holders->known; i++)
+		home_deinit(&holders->homes[i]);
 }
 
 static bool names_function(const struct stack *stack, const char *function)

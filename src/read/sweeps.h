@@ -12,11 +12,17 @@
 void sweeps_read(struct reading *reading, const struct crash *crash, struct heap_report *report);
 
 /* Whoever still pointed to a freed block when the process died, of those that last: a block or a
- * global, no stack and no register. Returns how many there are; `ret` (empty before) and `ret_log`
- * are about the first global, or else the first block whose key is known; kind HOME_UNKNOWN when
- * there is neither. */
-size_t sweeps_holders_of(struct reading *reading, uint64_t block, struct home *ret,
-			 struct event_log **ret_log);
+ * global, no stack and no register. */
+#define SWEPT_KNOWN 3u
+struct swept_holders {
+	size_t count; /* all of them */
+	size_t known; /* of which so many can be found in another run: below */
+	struct home homes[SWEPT_KNOWN];
+	struct event_log *logs[SWEPT_KNOWN];
+};
+
+void sweeps_holders_of(struct reading *reading, uint64_t block, struct swept_holders *ret);
+void swept_holders_deinit(struct swept_holders *holders);
 
 /* The contexts of a trial with this function in their stack: at most `room` hashes into `ret`.
  * Returns how many. */

@@ -57,6 +57,7 @@ const struct sentence_row words_verdict[] = {
 	{ "told:freed-use", "{0} used a block of {1} bytes that had been freed[ by {2}][; it had been allocated by {3}][; {4} called both]" },
 	{ "told:freed-read", "a block of {0} bytes was read after it had been freed[ by {1}][; it had been allocated by {2}]" },
 	{ "told:over-read", "{0} read[ {1} byte{1:s}], {2?{3} before the start|from byte {3} behind the end} of a block of {4} bytes[ that had been allocated by {5}]" },
+	{ "told:release-alone", "{0} is the only function of an extension that counted references to an object which ended too early: it gave {1} and took {2}[; the last one was given back in {3}]" },
 	{ "told:release", "{0} gave {1} reference{1:s} and took {2}: the count of the block went on after its end[, which came in {3}]" },
 	{ "told:fault", "{0}, in every run[; {1}][; guards{2? and fences} around blocks saw no damage in {3} failing trials]" },
 	{ "fault:null", "a {0?call|{1?write|read}} through a NULL pointer in {2}[, at offset {3}]" },

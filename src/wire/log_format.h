@@ -536,6 +536,13 @@ static inline uint64_t log_life_size(const struct log_life *life)
 	return (uint64_t)(life->context >> 24) << 32 | life->size_low;
 }
 
+/* Is that where a pointer to a block of this kind leads? An object of CPython may stand behind
+ * words of the interpreter's own: two of the collector, two of its attributes. */
+static inline bool log_block_begins(unsigned int api, uint64_t offset)
+{
+	return offset == 0 || (api == LOG_API_PYTHON_OBJECT && (offset == 16 || offset == 32));
+}
+
 static inline uint16_t log_head_check(const struct log_record *head)
 {
 	uint64_t a = (head->seq ^ (uint64_t)head->bytes << 32 ^ head->type) * 0x9e3779b97f4a7c15ull;

@@ -353,6 +353,22 @@ static void freed_by_who_knows_whom(struct evidence_list *l)
 			stack_deinit(&e->holder->target->freed);
 }
 
+/* A reference was taken for the pointer when it was stored. */
+static void held_and_counted(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER)
+			e->holder->counted = true;
+}
+
+/* … and whoever touched the object first after its end was seen. */
+static void counted_and_touched(struct evidence_list *l)
+{
+	held_and_counted(l);
+	add(l, made_freed_use(1, true))->freed_use->first = true;
+}
+
 /* Nobody frees the frame of a function that returns. */
 static void held_frame(struct evidence_list *l)
 {
@@ -445,6 +461,14 @@ static void all_accounts_even(struct evidence_list *l)
 		e->account->parties.items[1].taken = 2;
 }
 
+/* … but one alone has handled the object, beside the interpreter. */
+static void counted_by_one_alone(struct evidence_list *l)
+{
+	all_accounts_even(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[1].alone = true;
+}
+
 /* Two are: which of them is wrong is not told. */
 static void two_gave_back_too_often(struct evidence_list *l)
 {
@@ -502,6 +526,8 @@ const struct story stories_pairs[] = {
 	ROW(another_read_and_passed, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_on_a_stack_as_well, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_by_who_knows_whom, USE_AFTER_FREE, FIRM, NULL),
+	ROW(held_and_counted, USE_AFTER_FREE, FIRM, NULL),
+	ROW(counted_and_touched, DANGLING_HOLDER, DOUBTED, "container_swap"),
 	ROW(held_frame, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(foreign_and_a_crash, INVALID_FREE, FIRM, "cache_drop"),
 
@@ -514,6 +540,7 @@ const struct story stories_pairs[] = {
 	ROW(canary_by_a_copy, OVERFLOW, FIRM, "fill"),
 	ROW(given_back_too_often, OVER_RELEASE, FIRM, "get"),
 	ROW(all_accounts_even, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(counted_by_one_alone, OVER_RELEASE, DOUBTED, "get"),
 	ROW(two_gave_back_too_often, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(growth_measured_once, LEAK_GROWTH, DOUBTED, "group_new"),
 };

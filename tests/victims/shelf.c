@@ -65,6 +65,37 @@ static PyObject *touch_twice(PyObject *self, PyObject *number)
 	Py_RETURN_NONE;
 }
 
+struct hook {
+	Py_ssize_t number;
+	PyObject *object;
+};
+static struct hook *hook;
+
+/* Nobody counts the pointer that is kept in the struct. */
+static PyObject *hang_uncounted(PyObject *self, PyObject *object)
+{
+	(void)self;
+	hook = malloc(sizeof(*hook));
+	hook->number = 1;
+	hook->object = object;
+	Py_RETURN_NONE;
+}
+
+static PyObject *hanging(PyObject *self, PyObject *unused)
+{
+	(void)self;
+	(void)unused;
+	return Py_NewRef(hook ? hook->object : Py_None);
+}
+
+/* The caller's own reference is given back. */
+static PyObject *inspect_and_drop(PyObject *self, PyObject *object)
+{
+	(void)self;
+	Py_DECREF(object);
+	Py_RETURN_NONE;
+}
+
 static PyObject *total(PyObject *self, PyObject *unused)
 {
 	Py_ssize_t sum = 0;
@@ -105,6 +136,9 @@ static PyMethodDef methods[] = {
 	{ "peek_borrowed", peek_borrowed, METH_O, NULL },
 	{ "touch", touch, METH_O, NULL },
 	{ "touch_twice", touch_twice, METH_O, NULL },
+	{ "hang_uncounted", hang_uncounted, METH_O, NULL },
+	{ "hanging", hanging, METH_NOARGS, NULL },
+	{ "inspect_and_drop", inspect_and_drop, METH_O, NULL },
 	{ "total", total, METH_NOARGS, NULL },
 	{ "open_window", open_window, METH_O, NULL },
 	{ "close_window", close_window, METH_NOARGS, NULL },

@@ -180,10 +180,10 @@ static void chain_add(struct holder_look *look, const struct log_holder *holder)
 	};
 }
 
-static void tell(struct holder_look *look, const struct maps_line *line, struct log_holder *holder,
-		 const struct sample *sample)
+static void tell(struct holder_look *look, const struct scan_piece *piece,
+		 struct log_holder *holder, const struct sample *sample)
 {
-	if (!scan_holder_sigsafe(line, holder->where, look->frame, holder))
+	if (!scan_holder_sigsafe(piece, holder->where, look->frame, holder))
 		return;
 	if (holder->kind == LOG_HELD_BY_BLOCK)
 		chain_add(look, holder);
@@ -198,19 +198,19 @@ static void tell(struct holder_look *look, const struct maps_line *line, struct 
 	(void)log_append_sigsafe(&look->writer, LOG_HOLDER, holder, sizeof(*holder), NULL, 0);
 }
 
-static void word_told(struct holder_look *look, const struct maps_line *line, uint64_t where,
+static void word_told(struct holder_look *look, const struct scan_piece *piece, uint64_t where,
 		      uint64_t value)
 {
 	struct sample *sample = sample_at(look, value);
 	struct log_holder holder = { .where = where, .value = value };
 
 	if (sample && where - sample->start >= sample->size)
-		tell(look, line, &holder, sample);
+		tell(look, piece, &holder, sample);
 }
 
 /* Globals are few: there, the start of any block of the contexts counts. So the head of a list is
  * found, which points to one of them only. */
-static void global_told(struct holder_look *look, const struct maps_line *line, uint64_t where,
+static void global_told(struct holder_look *look, const struct scan_piece *piece, uint64_t where,
 			uint64_t value)
 {
 	struct log_holder holder = { .where = where, .value = value };
@@ -230,7 +230,7 @@ static void global_told(struct holder_look *look, const struct maps_line *line, 
 					  .wanted = wanted_index(block->context &
 								 BLOCK_CONTEXT_MASK) };
 		if (sample.wanted != NOT_WANTED)
-			tell(look, line, &holder, &sample);
+			tell(look, piece, &holder, &sample);
 	}
 }
 
@@ -244,13 +244,13 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 	for (i = 0; i < piece->count; i++) {
 		i = words_find(piece->words, i, piece->count, look->low, look->high);
 		if (i < piece->count)
-			word_told(look, piece->line, piece->at + i * 8,
+			word_told(look, piece, piece->at + i * 8,
 				  __atomic_load_n(&piece->words[i], __ATOMIC_RELAXED));
 	}
 	for (i = 0; globals && i < piece->count; i++) {
 		i = words_find(piece->words, i, piece->count, look->all_low, look->all_high + 1);
 		if (i < piece->count)
-			global_told(look, piece->line, piece->at + i * 8,
+			global_told(look, piece, piece->at + i * 8,
 				    __atomic_load_n(&piece->words[i], __ATOMIC_RELAXED));
 	}
 }

@@ -108,7 +108,7 @@ static void piece_read(void *ctx, const struct scan_piece *piece)
 			continue; /* its own */
 		if (holder.where >= sweep->handler_low && holder.where < sweep->handler_high)
 			continue;
-		if (scan_holder_sigsafe(piece->line, holder.where, sweep->frame, &holder))
+		if (scan_holder_sigsafe(piece, holder.where, sweep->frame, &holder))
 			tell(sweep, target, &holder);
 	}
 }

@@ -156,9 +156,10 @@ static bool holding_block(uint64_t where, struct log_holder *ret, bool *ret_stal
 	return false;
 }
 
-bool scan_holder_sigsafe(const struct maps_line *line, uint64_t where, uint64_t frame,
+bool scan_holder_sigsafe(const struct scan_piece *piece, uint64_t where, uint64_t frame,
 			 struct log_holder *ret)
 {
+	const struct maps_line *line = piece->line;
 	bool stale = false;
 	uint32_t lane;
 
@@ -166,7 +167,8 @@ bool scan_holder_sigsafe(const struct maps_line *line, uint64_t where, uint64_t 
 		return false;
 	if (holding_block(where, ret, &stale))
 		return true;
-	if (stale || !strcmp(line->path, "[heap]"))
+	/* A library may be mapped where a freed block's pages once were. */
+	if ((stale && !piece->globals) || !strcmp(line->path, "[heap]"))
 		return false;
 	ret->kind = line->inode ? LOG_HELD_BY_FILE : LOG_HELD_BY_MEMORY;
 	if (!line->inode && thread_by_stack_sigsafe(line->low, line->high, &lane)) {

@@ -48,7 +48,7 @@ void scan_memory_sigsafe(struct scan *scan);
 /* Who holds the word at `where`: a live block, a global, a stack. False: memory that was freed, or
  * that the allocator has not given out. `frame` is where the caller's own frames begin: what lies
  * below on the same stack is only the looking itself. */
-bool scan_holder_sigsafe(const struct maps_line *line, uint64_t where, uint64_t frame,
+bool scan_holder_sigsafe(const struct scan_piece *piece, uint64_t where, uint64_t frame,
 			 struct log_holder *ret);
 
 #endif

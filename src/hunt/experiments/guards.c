@@ -455,13 +455,17 @@ static bool is_ambiguous(const struct bench *bench, int level)
  * meant. */
 static bool is_elsewhere(const struct bench *bench)
 {
-	const struct backtrack_step *step = &bench->start.first->backtrack.steps.items[0];
+	const struct backtrack *backtrack = &bench->start.first->backtrack;
+	const struct backtrack_step *step = &backtrack->steps.items[0], *in = step;
 
 	/* A pointer of which a part was changed stands where it was changed; and an object that
 	 * lives for a moment was the one that the crash meant, as the code says. */
-	if (bench->start.first->backtrack.crooked || (!step->by_value && homes_one_of_many(bench)))
+	if (backtrack->crooked || (!step->by_value && homes_one_of_many(bench)))
 		return false;
-	if (step->in.api == LOG_API_PYTHON_OBJECT || step->in.api == LOG_API_PYTHON_MEMORY)
+	/* What is no block's (a type, a word of the interpreter's) was read by way of one. */
+	while (in->in.id == 0 && in + 1 < backtrack->steps.items + backtrack->steps.count)
+		in++;
+	if (in->in.api == LOG_API_PYTHON_OBJECT || in->in.api == LOG_API_PYTHON_MEMORY)
 		return true;
 	return step->by_value && !step->by_field &&
 	       (step->in_former || step->in.api == LOG_API_HOOKED);
@@ -559,7 +563,8 @@ static int run(struct inquiry *inq)
 	r = look_at_heap(bench, inq->err);
 	watchset_deinit(&bench->watchset);
 	bench->watchset = homes;
-	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) : bench->guards.findings > 0))
+	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) || bench->release.key
+						: bench->guards.findings > 0))
 		guards_adopt(bench);
 	else if (reason == GUARDS_NO_CRASH)
 		bench->start.looks += !bench->runner.interrupted;

@@ -47,8 +47,11 @@ void release_deinit(struct release *release)
 
 static bool is_used_object(const struct heap_finding *f)
 {
-	return f->python && f->key && !f->live && !f->continued && f->freed.count > 0 &&
-	       (f->kind == HEAP_USE_AFTER_FREE || f->kind == HEAP_WRITE_AFTER_FREE);
+	/* Without its ordinal the key would be that of all objects made there. */
+	return f->python && f->key && strchr(f->key, '#') && !f->live && !f->continued &&
+	       f->freed.count > 0 &&
+	       (f->kind == HEAP_USE_AFTER_FREE || f->kind == HEAP_WRITE_AFTER_FREE ||
+		f->kind == HEAP_DOUBLE_FREE);
 }
 
 void refcount_note(struct bench *bench, const struct heap_report *report)
@@ -76,14 +79,24 @@ static bool watch_round(struct bench *bench)
 	return watchset->list.count > 0;
 }
 
-/* The holder comes last: its number is the highest. */
-static void set_watch_on_holder(struct bench *bench)
+/* The holders come last. Of the words that may be the count, the one that is: others have traffic
+ * of their own. */
+static void set_watch_on_holders(struct bench *bench)
 {
-	struct watchset *held = &bench->release.held;
-	struct watch_spec spec = held->list.items[0];
+	struct watchset *held = &bench->release.held, *counts = &bench->watchset;
+	size_t kept = 0;
 
-	spec.reads = true;
-	VEC_PUSH(&bench->watchset.list, spec);
+	for (size_t i = 0; i < counts->list.count; i++)
+		if (counts->list.items[i].offset == bench->release.offset)
+			counts->list.items[kept++] = counts->list.items[i];
+		else
+			home_deinit(&counts->list.items[i].home);
+	counts->list.count = kept;
+	bench->release.first_holder = bench->release.holder = kept;
+	VEC_FOREACH (&held->list, spec) {
+		spec->reads = true;
+		VEC_PUSH(&counts->list, *spec);
+	}
 	held->list.count = 0;
 }
 
@@ -111,8 +124,10 @@ static uint64_t used_block(struct bench *bench)
 	return 0;
 }
 
+static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last);
+
 /* The store that left 0, by the last reference of this block; of the words that were watched, the
- * one that counts. */
+ * one that counts. Where the crash does not know the block (0), of one that was counted on. */
 static const struct hit *last_reference(const struct trial_hits *log, uint64_t id)
 {
 	const struct hit *found = NULL;
@@ -120,8 +135,10 @@ static const struct hit *last_reference(const struct trial_hits *log, uint64_t i
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
 
-		if (hit->id == id && !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
-		    count_of(hit->old) == 1 && count_of(hit->new) == 0)
+		if ((hit->id == id || id == 0) &&
+		    !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    count_of(hit->old) == 1 && count_of(hit->new) == 0 &&
+		    (id != 0 || first_touch(log, caught)))
 			found = caught;
 	}
 	return found;
@@ -173,17 +190,28 @@ static void account_add(struct account *account, const struct hit *caught)
 	account->sites[account->count++].caught = caught;
 }
 
+static bool has_function(const struct stack *stack, const char *function)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->frames[i].function && stack->frames[i].kind != FRAME_PYTHON &&
+		    strcmp(stack->frames[i].function, function) == 0)
+			return true;
+	return false;
+}
+
 /* What each function of an extension did to the count in all. The interpreter's own go through
  * values that they have from elsewhere. */
 struct balance {
 	char *function, *place;
 	int taken, given;
+	bool clouded;		/* Python code that it called counted, too */
 	const struct hit *gave; /* the latest */
 };
 
 struct balances {
 	VEC(struct balance) list;
-	int net; /* of all of them */
+	int net;	/* of all of them */
+	bool by_member; /* the interpreter took one for a field of an extension's object */
 };
 
 static void balances_deinit(struct balances *balances)
@@ -193,6 +221,43 @@ static void balances_deinit(struct balances *balances)
 		mem_free(b->place);
 	}
 	VEC_DEINIT(&balances->list);
+}
+
+static bool is_extension(const struct frame *frame)
+{
+	return frame->function && frame->kind == FRAME_NATIVE && frame_is_telling(frame) &&
+	       !frame_is_interpreter(frame);
+}
+
+/* The extension's function whose doing it is; NULL: the interpreter's, or Python's. */
+static char *by_extension(const struct hit *caught, struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	const struct frame *site;
+	char *function;
+
+	hit_describe(caught, symbols, e.write);
+	site = stack_site(&e.write->writer);
+	function = site && is_extension(site) ? mem_strdup(site->function) : NULL;
+	evidence_deinit(&e);
+	return function;
+}
+
+static struct balance *balance_of(struct balances *balances, const char *function)
+{
+	VEC_FOREACH (&balances->list, b)
+		if (strcmp(b->function, function) == 0)
+			return b;
+	VEC_PUSH(&balances->list, ((struct balance){ .function = mem_strdup(function) }));
+	return &balances->list.items[balances->list.count - 1];
+}
+
+/* By Python code: whichever extension called that may have been given the reference by it. */
+static void balance_cloud(struct balances *balances, const struct stack *stack)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (is_extension(&stack->frames[i]))
+			balance_of(balances, stack->frames[i].function)->clouded = true;
 }
 
 static void balance_add(struct balances *balances, const struct hit *caught,
@@ -207,16 +272,8 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 
 	hit_describe(caught, symbols, e.write);
 	site = stack_site(&e.write->writer);
-	if (change != 0 && site && site->function && site->kind == FRAME_NATIVE &&
-	    !frame_is_interpreter(site)) {
-		VEC_FOREACH (&balances->list, b)
-			if (strcmp(b->function, site->function) == 0)
-				found = b;
-		if (!found) {
-			VEC_PUSH(&balances->list,
-				 ((struct balance){ .function = mem_strdup(site->function) }));
-			found = &balances->list.items[balances->list.count - 1];
-		}
+	if (change != 0 && site && is_extension(site)) {
+		found = balance_of(balances, site->function);
 		balances->net += change;
 		found->taken += change > 0;
 		found->given += change < 0;
@@ -226,6 +283,10 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 			mem_free(found->place);
 			found->place = strbuf_take(&place);
 		}
+	} else if (change != 0) {
+		balance_cloud(balances, &e.write->writer);
+		balances->by_member |=
+			change > 0 && has_function(&e.write->writer, "PyMember_SetOne");
 	}
 	evidence_deinit(&e);
 }
@@ -428,21 +489,22 @@ static void take_touch(struct bench *bench, const struct hit *touch, const struc
 	evidence_deinit(&e);
 }
 
-/* Before it is watched: which global is it, or which word of which block? */
-static void find_holder(struct bench *bench, uint64_t id)
+/* Before they are watched: which globals are they, or which words of which blocks? All of them, or
+ * none: of a holder that is not watched nobody knows whether it was counted. */
+static void find_holders(struct bench *bench, uint64_t id)
 {
-	struct release *release = &bench->release;
-	struct event_log *log = NULL;
-	struct home home = { 0 };
+	AUTO(swept_holders_deinit) struct swept_holders found;
+	struct watchset *held = &bench->release.held;
 
-	if (release->held.list.count == 0 &&
-	    sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log) {
-		if (home.kind == HOME_BLOCK)
-			(void)watchset_add_block(&release->held, home.key, home.offset, home.len);
+	sweeps_holders_of(bench->round.reading, id, &found);
+	if (held->list.count > 0 || found.known < found.count)
+		return;
+	for (size_t i = 0; i < found.known; i++)
+		if (found.homes[i].kind == HOME_BLOCK)
+			(void)watchset_add_block(held, found.homes[i].key, found.homes[i].offset,
+						 found.homes[i].len);
 		else
-			(void)watchset_add_global(&release->held, log, &home);
-	}
-	home_deinit(&home);
+			(void)watchset_add_global(held, found.logs[i], &found.homes[i]);
 }
 
 /* ---- who gave what he did not have ------------------------------------------------------------
@@ -450,11 +512,13 @@ static void find_holder(struct bench *bench, uint64_t id)
 
 /* `at`: where it was given, or handed out. */
 static void tell_account(struct bench *bench, const struct hit *at, const struct hit *last,
-			 unsigned int taken, unsigned int given)
+			 const struct balance *of, bool alone)
 {
 	struct evidence e = evidence_new(EVIDENCE_ACCOUNT, bench->round.number, true);
 	struct evidence there = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
-	struct reference_party party = { .taken = taken, .given = given };
+	struct reference_party party = { .taken = (uint64_t)of->taken,
+					 .given = (uint64_t)of->given,
+					 .alone = alone };
 	const struct stack *writer = &there.write->writer;
 	const struct frame *site;
 
@@ -481,41 +545,59 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 	evidence_deinit(&there);
 }
 
+/* The object was made, and all of its references were taken, outside of extensions. */
+static bool owes_extensions_nothing(const struct balances *balances, const struct trial_hits *log,
+				    const struct hit *last, struct symbols *symbols)
+{
+	const struct hit *born = birth(log, last);
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	bool inside = true;
+
+	if (born) {
+		inside = balances->by_member;
+		hit_describe(born, symbols, e.write);
+		for (size_t i = 0; i < e.write->writer.count; i++)
+			inside |= is_extension(&e.write->writer.frames[i]);
+	}
+	evidence_deinit(&e);
+	return !inside;
+}
+
 /* All functions of extensions together took less than there are pointers left that they keep: one
- * that took references gave back more. One that only gives back may do it for another. */
+ * that took references gave back more. One that only gives back may do it for another, unless no
+ * extension can have had one to give. */
 static void find_over_release(struct bench *bench, const struct trial_hits *log,
 			      const struct hit *last)
 {
 	struct balances balances = { 0 };
 	const struct balance *found = NULL;
-	struct event_log *in = NULL;
-	struct home home = { 0 };
-	size_t holders = sweeps_holders_of(bench->round.reading, last->hit->id, &home, &in);
+	AUTO(swept_holders_deinit) struct swept_holders holders;
 	unsigned int below = 0;
 
+	sweeps_holders_of(bench->round.reading, last->hit->id, &holders);
 	balances_read(log, last, bench->symbols, &balances);
 	VEC_FOREACH (&balances.list, b)
 		if (b->given > b->taken) {
 			below++;
 			found = b;
 		}
-	if (below == 1 && found->taken > 0 && balances.net < (int)holders)
-		tell_account(bench, found->gave, last, (unsigned int)found->taken,
-			     (unsigned int)found->given);
+	if (below == 1 && ((found->taken > 0 && balances.net < (int)holders.count) ||
+			   (balances.net < 0 && !found->clouded &&
+			    owes_extensions_nothing(&balances, log, last, bench->symbols))))
+		tell_account(bench, found->gave, last, found, false);
 	balances_deinit(&balances);
-	home_deinit(&home);
 }
 
-static const struct hit *read_end(struct bench *bench)
+static const struct hit *read_end(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	uint64_t id = used_block(bench);
-	const struct trial_hits *log = id != 0 ? reading_hits(bench->round.reading) : NULL;
-	const struct hit *last = log ? last_reference(log, id) : NULL;
+	const struct trial_hits *log = passed ? NULL : reading_hits(bench->round.reading);
+	const struct hit *last = log ? last_reference(log, used_block(bench)) : NULL;
 
 	if (!last)
 		return NULL;
 	release->caught++;
+	release->offset = (int64_t)(last->hit->address - last->hit->start);
 	if (release->last.count == 0)
 		account_of(log, last, bench->symbols, &release->account);
 	copy_writer(bench, birth(log, last), &release->born);
@@ -527,10 +609,10 @@ static const struct hit *read_end(struct bench *bench)
 
 static void read_any(struct bench *bench, bool passed)
 {
-	const struct hit *last = read_end(bench);
+	const struct hit *last = read_end(bench, passed);
 
 	if (last)
-		find_holder(bench, last->hit->id);
+		find_holders(bench, last->hit->id);
 }
 
 static bool enough(struct bench *bench)
@@ -555,15 +637,21 @@ static const struct round_ops refcount_round = { .id = 5,
 						 .enough = enough,
 						 .missing = missing };
 
-/* Did the function that kept the pointer count it? */
-static bool is_counted(const struct trial_hits *log, const struct hit *last, const char *keeper,
-		       struct symbols *symbols)
+/* Was the pointer counted by the function that kept it? The interpreter does; and whoever made the
+ * object has its first reference. */
+static bool is_counted(const struct trial_hits *log, const struct hit *last,
+		       const struct hit *stored, struct symbols *symbols)
 {
+	AUTO(mem_freep) char *keeper = by_extension(stored, symbols);
+
+	if (!keeper)
+		return true;
 	VEC_FOREACH (&log->hits, caught)
 		if (caught->log == last->log && caught->hit->id == last->hit->id &&
 		    caught->hit->address == last->hit->address &&
 		    caught->hit->number < last->hit->number &&
-		    count_of(caught->hit->new) == count_of(caught->hit->old) + 1) {
+		    (count_of(caught->hit->new) == count_of(caught->hit->old) + 1 ||
+		     caught == birth(log, last))) {
 			AUTO(mem_freep) char *function = function_of(caught, symbols);
 
 			if (function && strcmp(function, keeper) == 0)
@@ -572,15 +660,11 @@ static bool is_counted(const struct trial_hits *log, const struct hit *last, con
 	return false;
 }
 
-static void tell_counted(struct bench *bench, const struct trial_hits *log,
-			 const struct hit *stored, const struct hit *last)
+static void tell_uncounted(struct bench *bench, const char *keeper)
 {
 	struct release *release = &bench->release;
-	AUTO(mem_freep) char *keeper = function_of(stored, bench->symbols);
 	struct said account = { 0 };
 
-	if (!keeper || is_counted(log, last, keeper, bench->symbols))
-		return;
 	said_move(&account, &release->account);
 	SAY(&release->account, "account:keeper", said_text(keeper), said_part(&account));
 }
@@ -598,48 +682,88 @@ static bool on_stack(const struct hit *caught, const char *function, struct symb
 	return found;
 }
 
-/* The holder's own reference was the only one when this function read the pointer. It took none,
- * it has returned, and the next that was given back was the last: so it handed out the holder's. */
-static void find_borrowed(struct bench *bench, const struct trial_hits *log,
-			  const struct hit *stored, const struct hit *last, uint32_t watch)
+/* Is this the function that handed out the holder's own reference? It has read the pointer, took
+ * none and has returned; from there on one more was given back than was taken. */
+static bool handed_out(const struct trial_hits *log, const struct hit *read, const struct hit *last,
+		       struct symbols *symbols)
 {
-	AUTO(mem_freep) char *keeper = function_of(stored, bench->symbols);
-	AUTO(mem_freep) char *reader = NULL;
-	const struct hit *read = NULL;
+	AUTO(mem_freep) char *reader = by_extension(read, symbols);
 	int since = 0;
 
-	if (!keeper || !is_counted(log, last, keeper, bench->symbols))
-		return;
-	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->watch == watch &&
-		    caught->hit->tid == last->hit->tid && caught->hit->number < last->hit->number &&
-		    caught->hit->number > stored->hit->number &&
-		    word_of(caught->hit->old) == word_of(caught->hit->new))
-			read = caught;
-	reader = read ? function_of(read, bench->symbols) : NULL;
-	if (!reader || on_stack(last, reader, bench->symbols))
-		return;
+	if (!reader || on_stack(last, reader, symbols))
+		return false;
 	VEC_FOREACH (&log->hits, caught) {
 		uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
 
 		if (!is_booked(caught, last) || caught->hit->number < read->hit->number)
 			continue;
-		if (new == old + 1 && on_stack(caught, reader, bench->symbols))
-			return;
+		if (new == old + 1 && on_stack(caught, reader, symbols))
+			return false;
 		since += new == old + 1 ? 1 : new + 1 == old ? -1 : 0;
 	}
-	if (since == -1)
-		tell_account(bench, read, last, 0, 1);
+	return since == -1;
+}
+
+/* Of the holder, which counted its pointer: the latest that was handed out so. */
+static bool find_borrowed(struct bench *bench, const struct trial_hits *log,
+			  const struct hit *stored, const struct hit *last, uint32_t watch)
+{
+	const struct balance one = { .given = 1 };
+	const struct hit *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->watch == watch &&
+		    caught->hit->tid == last->hit->tid && caught->hit->number < last->hit->number &&
+		    caught->hit->number > stored->hit->number &&
+		    word_of(caught->hit->old) == word_of(caught->hit->new) &&
+		    handed_out(log, caught, last, bench->symbols))
+			found = caught;
+	if (found)
+		tell_account(bench, found, last, &one, false);
+	return found;
+}
+
+/* Whoever reads the pointer there has handled the object, counted or not. */
+static bool read_by_other(const struct trial_hits *log, const struct hit *last, size_t first_holder,
+			  const char *function, struct symbols *symbols)
+{
+	VEC_FOREACH (&log->hits, caught)
+		if (caught->log == last->log && caught->hit->watch >= first_holder &&
+		    caught->hit->number < last->hit->number &&
+		    points_into(word_of(caught->hit->old), last)) {
+			AUTO(mem_freep) char *reader = by_extension(caught, symbols);
+
+			if (reader && strcmp(reader, function) != 0)
+				return true;
+		}
+	return false;
+}
+
+/* The holder had its reference, and the interpreter counts right: if one function of an extension
+ * alone has handled the object, it was that one, whatever it did. */
+static void find_only_one(struct bench *bench, const struct trial_hits *log, const struct hit *last)
+{
+	struct balances balances = { 0 };
+	const struct balance *only = NULL;
+
+	balances_read(log, last, bench->symbols, &balances);
+	if (balances.list.count == 1)
+		only = &balances.list.items[0];
+	if (only && only->gave && only->given == only->taken && !only->clouded &&
+	    owes_extensions_nothing(&balances, log, last, bench->symbols) &&
+	    !read_by_other(log, last, bench->release.first_holder, only->function, bench->symbols))
+		tell_account(bench, only->gave, last, only, true);
+	balances_deinit(&balances);
 }
 
 /* That place pointed to the object when that ended, and still when the process died of it. */
 static void take_holder(struct bench *bench, const struct hit *stored, const struct hit *last,
-			bool read_there)
+			bool read_there, bool counted)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, bench->round.number, true);
 	struct holder_seen *holder = e.holder;
 
-	home_copy(&holder->home, &bench->watchset.list.items[bench->watchset.list.count - 1].home);
+	home_copy(&holder->home, &bench->watchset.list.items[bench->release.holder].home);
 	holder->target = mem_alloc(sizeof(*holder->target));
 	*holder->target = (struct block_life){ .id = last->hit->id,
 					       .key = mem_strdup(bench->release.key),
@@ -649,44 +773,70 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 					       .state = BLOCK_FREED };
 	holder->used = holder->exact = true;
 	holder->on_stack_too = !read_there;
+	holder->counted = counted;
 	copy_writer(bench, stored, &holder->written_by);
 	VEC_PUSH(&bench->ret->evidence.list, e);
 }
 
-static bool still_points(struct bench *bench, uint64_t id)
+static bool still_points(struct bench *bench, uint64_t id, const struct home *watched)
 {
-	struct event_log *log = NULL;
-	struct home home = { 0 };
-	const struct home *watched =
-		&bench->watchset.list.items[bench->watchset.list.count - 1].home;
-	bool there = sweeps_holders_of(bench->round.reading, id, &home, &log) == 1 && log &&
-		     (same_variable(&home, watched) ||
-		      (home.kind == HOME_BLOCK && home_same(&home, watched)));
+	AUTO(swept_holders_deinit) struct swept_holders found;
+	bool there = false;
 
-	home_deinit(&home);
-	return there;
+	sweeps_holders_of(bench->round.reading, id, &found);
+	for (size_t i = 0; i < found.known; i++)
+		there |= same_variable(&found.homes[i], watched) ||
+			 (watched->kind == HOME_BLOCK && home_same(&found.homes[i], watched));
+	return there && found.known == found.count;
 }
 
-static void read_holder(struct bench *bench, bool passed)
+/* One that was not counted; else the one that the first user had the pointer from; else any. */
+static const struct hit *choose_holder(struct bench *bench, const struct trial_hits *log,
+				       const struct hit *last, bool *ret_counted, bool *ret_read)
+{
+	const struct hit *touch = first_touch(log, last), *chosen = NULL;
+	struct release *release = &bench->release;
+
+	for (size_t i = release->first_holder; i < bench->watchset.list.count; i++) {
+		const struct hit *stored = pointer_stored(log, last, (uint32_t)i);
+		bool counted, read;
+
+		if (!stored ||
+		    !still_points(bench, last->hit->id, &bench->watchset.list.items[i].home))
+			continue;
+		counted = is_counted(log, last, stored, bench->symbols);
+		read = touch && read_by(log, touch, (uint32_t)i, bench->symbols);
+		if (chosen && (*ret_counted < counted || (*ret_counted == counted && !read)))
+			continue;
+		chosen = stored;
+		*ret_counted = counted;
+		*ret_read = read;
+		release->holder = i;
+	}
+	return chosen;
+}
+
+static void read_holders(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	uint32_t watch = (uint32_t)bench->watchset.list.count - 1;
-	const struct hit *last = read_end(bench);
+	const struct hit *last = read_end(bench, passed);
 	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
-	const struct hit *stored = last ? pointer_stored(log, last, watch) : NULL;
-	const struct hit *touch = last ? first_touch(log, last) : NULL;
+	bool read_there = false, counted = false, borrowed = false;
+	const struct hit *stored =
+		last ? choose_holder(bench, log, last, &counted, &read_there) : NULL;
+	AUTO(mem_freep) char *keeper = stored ? function_of(stored, bench->symbols) : NULL;
 
-	bool read_there;
-
-	if (!stored || !still_points(bench, last->hit->id))
+	if (!stored)
 		return;
-	if (release->stores++ == 0)
-		tell_counted(bench, log, stored, last);
+	if (release->stores++ == 0 && keeper && !counted)
+		tell_uncounted(bench, keeper);
 	copy_writer(bench, stored, &release->stored);
-	find_borrowed(bench, log, stored, last, watch);
-	read_there = touch && read_by(log, touch, watch, bench->symbols);
+	for (size_t i = release->first_holder; counted && i < bench->watchset.list.count; i++)
+		borrowed = borrowed || find_borrowed(bench, log, stored, last, (uint32_t)i);
+	if (counted && !borrowed)
+		find_only_one(bench, log, last);
 	release->read_there |= read_there;
-	take_holder(bench, stored, last, read_there);
+	take_holder(bench, stored, last, read_there, counted);
 }
 
 static bool enough_holders(struct bench *bench)
@@ -698,20 +848,11 @@ static const struct round_ops holder_round = { .id = 12,
 					       .observer = OBSERVE_HEAP,
 					       .planned = true,
 					       .same_hashes = true,
-					       .read_any = read_holder,
+					       .read_any = read_holders,
 					       .enough = enough_holders };
 
 /* ---- as evidence ------------------------------------------------------------------------------
  */
-
-static bool has_function(const struct stack *stack, const char *function)
-{
-	for (size_t i = 0; i < stack->count; i++)
-		if (stack->frames[i].function && stack->frames[i].kind != FRAME_PYTHON &&
-		    strcmp(stack->frames[i].function, function) == 0)
-			return true;
-	return false;
-}
 
 /* Is the place where the last reference went on the way to the free that is known? By the first
  * frames that have a name and are not inlined: an interpreter may have few names. */
@@ -792,10 +933,31 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 
 /* ---- the experiment ---- */
 
-/* Guards have shown an object that was used after its end. */
+const struct block_life *refcount_object(const struct evidence_list *list)
+{
+	VEC_FOREACH (&list->list, e)
+		if (e->kind == EVIDENCE_FREED_USE && e->failing && e->freed_use->block &&
+		    e->freed_use->block->python && e->freed_use->block->key &&
+		    strchr(e->freed_use->block->key, '#'))
+			return e->freed_use->block;
+	return NULL;
+}
+
+/* Guards have shown an object that was used after its end, here or before there was a chase. */
 static bool applies(struct inquiry *inq, struct said *why)
 {
-	return inq->bench->told && inq->bench->release.key;
+	struct release *release = &inq->bench->release;
+	const struct block_life *object =
+		inq->known.damaged ? refcount_object(&inq->bench->ret->evidence) : NULL;
+
+	if (release->key)
+		return inq->bench->told;
+	if (object) {
+		release->key = mem_strdup(object->key);
+		release->size = object->size;
+		inq->bench->told = true;
+	}
+	return release->key;
 }
 
 static void price(const struct inquiry *inq, struct price *ret)
@@ -808,7 +970,7 @@ static int watch_holder(struct bench *bench, struct err *err)
 	int r;
 
 	BENCH_SAY(bench, "chase:global");
-	set_watch_on_holder(bench);
+	set_watch_on_holders(bench);
 	r = bench_plan(bench, err);
 	return r == 0 ? round_run(bench, &holder_round, err) : r;
 }
@@ -828,7 +990,7 @@ static int run(struct inquiry *inq)
 			r = round_run(bench, &refcount_round, inq->err);
 		if (r == 0 && bench->release.held.list.count > 0 && bench_may_go_on(bench)) {
 			r = watch_holder(bench, inq->err);
-			home = &bench->watchset.list.items[bench->watchset.list.count - 1].home;
+			home = &bench->watchset.list.items[bench->release.holder].home;
 		}
 		tell(bench, home, &bench->ret->evidence);
 	}

@@ -161,7 +161,7 @@ static void see_target(struct bench *bench, const struct crash_reading *crashed,
 	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols,
 			observation->dangling.target);
 	observation->dangling.target->value = step->value;
-	observation->dangling.exact = step->value == freed.start;
+	observation->dangling.exact = log_block_begins(freed.api, step->value - freed.start);
 	observation->former = freed;
 	observation->former.value = step->value;
 }

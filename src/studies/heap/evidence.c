@@ -4,6 +4,7 @@
 
 #include "base/cstr.h"
 #include "read/field_names.h"
+#include "wire/log_format.h"
 
 /* One finding, as one trial saw it. */
 struct seen_once {
@@ -27,6 +28,7 @@ static struct block_life *life_of(const struct seen_once *once)
 		.state = f->live ? BLOCK_LIVE : BLOCK_FREED,
 		.former = f->recycled,
 		.poison = f->poison,
+		.python = f->python,
 	};
 	stack_copy(&life->allocated, &f->allocated);
 	stack_copy(&life->freed, &f->freed);
@@ -282,7 +284,8 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 		tell_home(holder, e.holder);
 		e.holder->target = target_of(dangling, holder);
 		e.holder->used = true;
-		e.holder->exact = holder->target_offset == 0;
+		e.holder->exact = log_block_begins(dangling->python ? LOG_API_PYTHON_OBJECT : 0,
+						   (uint64_t)holder->target_offset);
 		e.holder->on_stack_too = contested && e.holder->home.kind != HOME_STACK;
 		VEC_PUSH(&ret->list, e);
 	}

@@ -244,13 +244,14 @@ static void note_stranger(struct bench *bench, const struct shown *shown)
 {
 	struct start *start = &bench->start;
 
-	if (bench->round.ops != &homes_round || start->moved)
+	if (bench->round.ops != &homes_round || start->moved || start->strayed)
 		return;
 	start->strangers = shown->wanted ? 0 : start->strangers + shown->stranger;
 	if (bench->round.failed > 0 || start->strangers < STRANGERS)
 		return;
-	start->moved = true;
-	BENCH_SAY(bench, "chase:moved");
+	start->strayed = bench->request->start.seen_once;
+	start->moved = !start->strayed;
+	BENCH_SAY(bench, start->moved ? "chase:moved" : "chase:strayed");
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */
@@ -295,7 +296,7 @@ bool bench_hidden(const struct bench *bench)
 
 bool bench_enough(struct bench *bench)
 {
-	return bench->round.ops->enough(bench);
+	return bench->start.strayed || bench->round.ops->enough(bench);
 }
 
 static bool bench_ended(void *ctx, const struct run *run, bool failed)
@@ -369,8 +370,8 @@ uint64_t bench_trials_left(const struct bench *bench)
 
 bool bench_may_go_on(const struct bench *bench)
 {
-	return !bench->runner.interrupted && bench->spent.trials < bench->request->limits.trials &&
-	       !out_of_time(bench);
+	return !bench->runner.interrupted && !bench->start.strayed &&
+	       bench->spent.trials < bench->request->limits.trials && !out_of_time(bench);
 }
 
 /* ---- what was seen so far ---- */

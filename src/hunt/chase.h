@@ -44,6 +44,9 @@ struct chase_start {
 	void *chosen_ctx;
 	uint64_t from; /* a trial of the case with an `ids` log to begin with; 0: none */
 	const struct evidence *lead; /* to begin with instead; NULL: none */
+	/* It was seen once only: where others come in its place, it is counted first which of them
+	 * comes most often. */
+	bool seen_once;
 	bool unfailed;	  /* where it does not crash, guards tell whether memory is damaged */
 	bool without_ids; /* blocks are not followed, so only variables can be watched */
 	/* It fails without a crash, with guards too, and they show no damage: does it go with what

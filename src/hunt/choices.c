@@ -9,6 +9,13 @@
 #include "base/now.h"
 #include "judge/judge.h"
 
+struct choice {
+	uint64_t id;
+	uint64_t ran, failed; /* before it */
+	double since_s;
+	size_t evidence;
+};
+
 int decide(struct inquiry *inq, const char *stage, const struct said *said)
 {
 	const struct hunt_show *show = inq->request ? &inq->request->show : NULL;
@@ -52,8 +59,8 @@ static struct said_value so_far(const struct verdict *verdict)
 	return verdict->class != VERDICT_NOT_CAUGHT ? said_class(verdict->class) : said_none();
 }
 
-int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
-		struct choice *ret)
+static int begin(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+		 struct choice *ret)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	struct choice_record choice = { .question = (char *)questions[ops->question].name,
@@ -76,7 +83,7 @@ int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const str
 	return r;
 }
 
-int choice_end(struct inquiry *inq, const struct choice *choice)
+static int end(struct inquiry *inq, const struct choice *choice)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 	struct choice_record ended = { .seconds = clock_s() - choice->since_s };
@@ -94,4 +101,19 @@ int choice_end(struct inquiry *inq, const struct choice *choice)
 	r = case_end_choice(inq->cs, choice->id, &ended, inq->err);
 	said_deinit(&ended.brought);
 	return r;
+}
+
+int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+	       int (*run)(struct inquiry *inq))
+{
+	struct price own = { 0 };
+	struct choice choice;
+	int r;
+
+	if (!price && ops->price)
+		ops->price(inq, &own);
+	r = begin(inq, ops, price ? price : &own, &choice);
+	if (r == 0)
+		r = run(inq);
+	return r == 0 ? end(inq, &choice) : r;
 }

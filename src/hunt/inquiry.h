@@ -34,6 +34,15 @@ struct how {
 };
 
 /* What was learnt about the failure. */
+struct known_under_ids {
+	bool hide_it;
+	bool unusable;		 /* … and nothing brings it out again under them */
+	struct rate rate;	 /* where that is another than target_rate; trials 0 */
+	uint64_t trial;		 /* a failing one; 0: none */
+	struct series_id series; /* that it is of, in… */
+	unsigned int arm;
+};
+
 struct known {
 	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
@@ -44,15 +53,10 @@ struct known {
 	struct rate beside_ids;	  /* the same, in turns with trials under ids */
 	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
 	bool agent_hides_it;	  /* whatever is put into the program */
-	/* Trials that got in each other's way, with all before them; since then they run one at a
+	/* Trials that got in each other's way, with all before them. Since then they run one at a
 	 * time. 0: none did. */
 	uint64_t clashed;
-	bool ids_hide_it;
-	bool without_ids;	/* … and nothing brings it out again under them */
-	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */
-	uint64_t ids_trial;	/* a failing one under ids; 0: none */
-	struct series_id ids_series; /* that it is of, in… */
-	unsigned int ids_arm;
+	struct known_under_ids ids;
 	bool reported;	    /* a sanitizer in the program has told what is wrong */
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
@@ -126,16 +130,10 @@ int questions_ask(struct inquiry *inq);
 /* reported.c: what sanitizers said in the failing trials that there are becomes evidence. */
 int reported_look(struct inquiry *inq);
 
-/* choices.c: a choice is stored when it is made, and what it brought when it has ended. */
-struct choice {
-	uint64_t id;
-	uint64_t ran, failed; /* before it */
-	double since_s;
-	size_t evidence;
-};
-int choice_make(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
-		struct choice *ret);
-int choice_end(struct inquiry *inq, const struct choice *choice);
+/* choices.c: runs it as a choice of this experiment, which is stored when it is made, and what it
+ * brought when it has ended. `price` NULL: the experiment's own. */
+int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
+	       int (*run)(struct inquiry *inq));
 
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);
@@ -149,6 +147,7 @@ int decide_values(struct inquiry *inq, const char *stage, const char *id,
 double hunt_seconds_left(const struct inquiry *inq); /* of the whole budget; 1e9 without one */
 bool hunt_over(const struct inquiry *inq);
 bool inquiry_over(const struct inquiry *inq); /* of a hunt's budget, or of a chase's */
+bool inquiry_firm(const struct inquiry *inq); /* by what was seen so far (questions.c) */
 
 /* From now on at most this part of the budget, and never more than there is. */
 void hunt_allow(struct inquiry *inq, double share);
@@ -174,6 +173,8 @@ double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots
 /* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
  * what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
+/* The crash that a chase began with does not come again: which one does? */
+int rate_again(struct inquiry *inq);
 /* What never failed before has in a comparison: what was seen there is what is known of it. */
 int rate_take(struct inquiry *inq, struct series_id series);
 

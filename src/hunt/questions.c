@@ -76,7 +76,7 @@ static int ask(struct inquiry *inq, enum question question)
 	return r;
 }
 
-static bool is_firm(const struct inquiry *inq)
+bool inquiry_firm(const struct inquiry *inq)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 
@@ -84,14 +84,12 @@ static bool is_firm(const struct inquiry *inq)
 	return verdict.firm;
 }
 
-/* What was seen of the whole list has not told who did it: of the shorter one it may. Keys of
- * blocks are others there, so nothing that was read before leads on. */
+/* What was seen of the whole list has not told who did it: of the shorter one it may. */
 static int ask_again(struct inquiry *inq)
 {
-	if (inq->how.short_list[0] == '\0' || hunt_over(inq) || is_firm(inq))
+	if (inq->how.short_list[0] == '\0' || hunt_over(inq) || inquiry_firm(inq))
 		return 0;
 	inq->asking = questions[QUESTION_WHO].name;
-	inq->known.ids_series.value = 0;
 	return ask(inq, QUESTION_WHO);
 }
 

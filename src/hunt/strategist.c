@@ -148,17 +148,6 @@ static void tell_outlook(const struct inquiry *inq, const struct candidate *best
 		     now.failures + watch.failures * again, now.seconds + watch.seconds * again);
 }
 
-static int run(struct inquiry *inq, const struct candidate *best)
-{
-	struct choice choice;
-	int r = choice_make(inq, best->ops, &best->price, &choice);
-
-	if (r == 0)
-		r = best->ops->run(inq);
-	inq->strategy.done |= 1ull << best->place;
-	return r == 0 ? choice_end(inq, &choice) : r;
-}
-
 int strategist_ask(struct inquiry *inq, enum question question)
 {
 	const struct question_ops *ops = &questions[question];
@@ -181,7 +170,8 @@ int strategist_ask(struct inquiry *inq, enum question question)
 			inq->strategy.begun = true;
 			question_show(inq, question);
 		}
-		r = run(inq, &best);
+		r = choice_run(inq, best.ops, &best.price, best.ops->run);
+		inq->strategy.done |= 1ull << best.place;
 	}
 	return r;
 }

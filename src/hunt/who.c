@@ -10,10 +10,13 @@
 #include "hunt/inquiry.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "judge/judge.h"
 #include "run/settings.h"
 #include "search/stats/rate.h"
+
+extern const struct experiment_ops experiment_guards_first;
 
 #define TRIALS 1500u
 #define WANTED 3u
@@ -83,17 +86,17 @@ static void says(void *ctx, const struct said *said)
 static int tell_rates(struct inquiry *inq, const struct chase_result *result)
 {
 	const struct rate *without =
-		inq->known.close_rate.trials > 0 ? &inq->known.close_rate : &inq->known.target_rate;
+		inq->known.ids.rate.trials > 0 ? &inq->known.ids.rate : &inq->known.target_rate;
 	struct rate watched =
 		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
 	struct rate guarded =
 		rate_wilson(result->guarded_trials, result->guarded_failed, RATE_CONFIDENCE);
 	int r = observers_tell_effect(
-		inq, inq->known.without_ids ? "with:watch-only" : "with:watch", without, &watched);
+		inq, inq->known.ids.unusable ? "with:watch-only" : "with:watch", without, &watched);
 
 	return r == 0 ? observers_tell_effect(
 				inq, "with:guards",
-				inq->known.close_rate.trials > 0 ? without : hunt_rate_of_all(inq),
+				inq->known.ids.rate.trials > 0 ? without : hunt_rate_of_all(inq),
 				&guarded)
 		      : r;
 }
@@ -107,7 +110,7 @@ static int look_further(struct inquiry *inq)
 	judge_evidence(&inq->evidence, &verdict);
 	if (verdict.class != VERDICT_NOT_CAUGHT || hunt_over(inq))
 		return 0;
-	r = hit_look_for_damage(inq);
+	r = choice_run(inq, &experiment_guards_first, NULL, hit_look_for_damage);
 	return r < 0 || inq->known.damaged || inq->known.fenced || hunt_over(inq)
 		       ? r
 		       : fences_look(inq);
@@ -119,7 +122,7 @@ static uint64_t look_trials(const struct inquiry *inq)
 {
 	uint64_t trials = rate_clean_runs(inq->known.target_rate.rate, 0.9999);
 
-	if (inq->known.ids_trial != 0 && !inq->known.without_ids)
+	if (inq->known.ids.trial != 0 && !inq->known.ids.unusable)
 		return 0;
 	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
 }
@@ -141,6 +144,7 @@ struct who {
 struct gathering {
 	struct inquiry *inq;
 	unsigned int arm;
+	bool others; /* other ways in which it shows itself, instead of the most frequent one */
 };
 
 static void gather(void *ctx, const struct run_row *row)
@@ -152,6 +156,7 @@ static void gather(void *ctx, const struct run_row *row)
 
 	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
 	    who->request.start.stored_count == STORED_MAX ||
+	    gathering->others == (strstr(row->signatures, inq->known.match.signature.id) != NULL) ||
 	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
 		return;
 	who->stored[who->request.start.stored_count] =
@@ -177,13 +182,16 @@ static void chase_member(void *ctx, const struct signature *signature)
 
 static int gather_stored(struct inquiry *inq)
 {
-	struct gathering gathering = { inq, inq->known.ids_arm };
+	struct gathering first = { .inq = inq, .arm = inq->known.ids.arm };
+	struct gathering then = { .inq = inq, .arm = inq->known.ids.arm, .others = true };
+	int r;
 
 	inq->who->request.start.stored = inq->who->stored;
-	if (inq->known.ids_series.value == 0 || inq->known.without_ids || inq->known.damaged ||
+	if (inq->known.ids.series.value == 0 || inq->known.ids.unusable || inq->known.damaged ||
 	    !hunt_crashes(inq))
 		return 0;
-	return case_runs(inq->cs, inq->known.ids_series, gather, &gathering, inq->err);
+	r = case_runs(inq->cs, inq->known.ids.series, gather, &first, inq->err);
+	return r == 0 ? case_runs(inq->cs, inq->known.ids.series, gather, &then, inq->err) : r;
 }
 
 /* ---- before, while and after it is asked ---- */
@@ -196,9 +204,17 @@ static char *settings_of(const struct inquiry *inq)
 				 ? series_settings_with(inq->how.close_settings, "list", list)
 				 : mem_strdup(inq->how.close_settings);
 
-	return inq->known.without_ids
+	return inq->known.ids.unusable
 		       ? series_settings_with(settings, "without-ids", "without-ids 1\n")
 		       : TAKE(settings);
+}
+
+/* The first crash began the chase; others may be more frequent. */
+static bool seen_once(const struct inquiry *inq)
+{
+	return inq->known.target && !inq->known.match.exact && inq->known.target_rate.failed <= 1 &&
+	       inq->known.ids.series.value != 0 && inq->how.plain.observer == OBSERVE_IDS &&
+	       inq->how.short_list[0] == '\0';
 }
 
 static void fill_request(struct inquiry *inq)
@@ -224,12 +240,13 @@ static void fill_request(struct inquiry *inq)
 					       .start.guarded_s = inq->known.guarded_s,
 					       .target = inq->known.target ? &who->match : NULL,
 					       .others = &inq->known.others,
-					       .start.without_ids = inq->known.without_ids,
+					       .start.seen_once = seen_once(inq),
+					       .start.without_ids = inq->known.ids.unusable,
 					       .start.chosen = chase_member,
 					       .start.chosen_ctx = inq,
 					       .limits.look = look_trials(inq),
-					       .start.rate = inq->known.close_rate.trials > 0
-								     ? inq->known.close_rate
+					       .start.rate = inq->known.ids.rate.trials > 0
+								     ? inq->known.ids.rate
 								     : inq->known.target_rate,
 					       .limits.trials = hunt_trials(inq, TRIALS),
 					       .fresh = request->fresh,
@@ -362,6 +379,18 @@ static int ask_once_more(struct inquiry *inq, uint64_t *ret_guarded)
 	return r;
 }
 
+/* What was seen is about a failure that does not come again. */
+static int ask_of_another(struct inquiry *inq, uint64_t *ret_guarded)
+{
+	int r;
+
+	evidence_list_deinit(&inq->evidence);
+	inq->evidence = (struct evidence_list){ 0 };
+	r = rate_again(inq);
+	hunt_allow(inq, 1);
+	return r == 0 && !hunt_over(inq) ? ask_once_more(inq, ret_guarded) : r;
+}
+
 /* Guards found damage, and who did it was not caught: of many alike, four registers watch the wrong
  * ones. Fences see whoever does it, in all of them; and where the damage may have come out of
  * another block as well, they say which. */
@@ -406,11 +435,13 @@ static bool owner_may_have_written(const struct inquiry *inq)
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
-	bool with_ids = !inq->known.without_ids;
+	bool with_ids = !inq->known.ids.unusable, strayed = inq->who->bench.start.strayed;
 	uint64_t guarded = 0, clean = end(inq, &guarded);
 
-	r = tell(inq, r);
+	r = strayed ? r : tell(inq, r);
 	release(inq);
+	if (r == 0 && strayed && !hunt_over(inq))
+		r = ask_of_another(inq, &guarded);
 	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
 	    (damage_unclear(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);
@@ -419,12 +450,12 @@ int who_end(struct inquiry *inq, int r)
 	/* Reads out of bounds may have led there: guards do not see them. */
 	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
 		return fences_look(inq);
-	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
+	if (with_ids && clean > 0 && inq->known.ids.trial == 0 && !hunt_over(inq)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 
 		r = observers_drop_ids(inq, &seen);
 		hunt_allow(inq, 1);
-		if (r == 0 && inq->known.ids_hide_it && !hunt_over(inq))
+		if (r == 0 && inq->known.ids.hide_it && !hunt_over(inq))
 			r = ask_once_more(inq, &guarded);
 	}
 	return r == 0 && inq->known.chased && guarded == 0 ? look_further(inq) : r;

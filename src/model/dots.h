@@ -11,7 +11,8 @@
  */
 enum {
 	DOT_PASSED = -1,
-	DOT_OTHER = -2, /* failed in a way that belongs to none of the families */
+	DOT_OTHER = -2,	 /* failed in a way that belongs to none of the families */
+	DOT_ALWAYS = -3, /* failed in no other way than every run does */
 };
 
 struct trial_dot {

@@ -246,6 +246,71 @@ static int swapped(void)
 	return cards_use() == 0;
 }
 
+/* ---- within a frame, and between variables ---- */
+
+APART void word_take(volatile char *to, const char *line)
+{
+	while (*line && *line != ' ')
+		*to++ = *line++; /* guilty */
+	*to = 0;		 /* guilty */
+}
+
+APART size_t greeting(const char *name)
+{
+	struct {
+		char name[16];
+		const char *more;
+	} all;
+
+	all.more = ", and welcome";
+	word_take(all.name, name);
+	return strlen(all.name) + strlen(all.more);
+}
+
+static int frame_text(void)
+{
+	return greeting("Bartholomew-Augustus and") == 0;
+}
+
+APART size_t request_length(const char *line)
+{
+	char *root = strdup("/srv/www");
+	struct {
+		char verb[8];
+		char *path;
+	} request;
+
+	request.path = root;
+	word_take(request.verb, line);
+	return strlen(request.path) + strlen(request.verb);
+}
+
+/* The pointer beside it came from a call. */
+static int frame_returned(void)
+{
+	return request_length("PROPPATCHING /index") == 0;
+}
+
+static int levels[8] = { 1 };
+static const char *title = "a title";
+
+APART void level_set(int i, int level)
+{
+	((volatile int *)levels)[i] = level; /* guilty */
+}
+
+/* One row that belongs to `levels` and the next variable of the data segment. */
+static int global_next(void)
+{
+	long between = (const char *)&title - (const char *)levels;
+
+	KEEP(title);
+	for (int i = 0; i < 8; i++)
+		level_set(i, 1000 + i);
+	level_set((int)(between / (long)sizeof(int)), 1200);
+	return strlen(title) == 0;
+}
+
 /* ---- one word, two meanings ---- */
 
 struct value {
@@ -615,6 +680,9 @@ static const struct truth_case cases[] = {
 	  index_negative },
 	{ "word-wrong", "class narrow-write\nwho word_add\n", word_wrong },
 	{ "shelf-negative", "class narrow-write\nwho shelf_count\n", shelf_negative },
+	{ "frame-text", "class narrow-write\nclass overflow\nwho word_take\n", frame_text },
+	{ "frame-returned", "class narrow-write\nclass overflow\nwho word_take\n", frame_returned },
+	{ "global-next", "class narrow-write\nclass overflow\nwho level_set\n", global_next },
 	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },

@@ -53,7 +53,7 @@ static unsigned int trials_of(const struct inquiry *inq)
 	return trials < TRIALS_MAX ? trials : TRIALS_MAX;
 }
 
-int fences_look(struct inquiry *inq)
+static int look(struct inquiry *inq)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = hit_heap_request(inq, "observe 5:fence\n", &heap);
@@ -63,8 +63,8 @@ int fences_look(struct inquiry *inq)
 
 	inq->known.fenced = true;
 	/* No trial with guards alone: only those that come after them. */
-	heap.fencing = HEAP_FENCE_AFTERWARDS;
-	heap.fence_trials = trials_of(inq);
+	heap.fence.when = HEAP_FENCE_AFTERWARDS;
+	heap.fence.trials = trials_of(inq);
 	heap.found_enough = PROOFS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
@@ -94,7 +94,7 @@ const struct experiment_ops experiment_fences = { .name = "fences",
 						  .share = 0.3,
 						  .applies = applies,
 						  .price = price,
-						  .run = fences_look };
+						  .run = look };
 
 /* What does not fail gets them early, too. */
 static bool silent_applies(struct inquiry *inq, struct said *why)
@@ -109,7 +109,7 @@ const struct experiment_ops experiment_silent_fences = { .name = "fences",
 							 .share = 0.3,
 							 .applies = silent_applies,
 							 .price = price,
-							 .run = fences_look };
+							 .run = look };
 
 bool fences_first(const struct inquiry *inq)
 {
@@ -134,4 +134,9 @@ const struct experiment_ops experiment_who_fences = { .name = "fences",
 						      .share = 0.3,
 						      .applies = who_applies,
 						      .price = price,
-						      .run = fences_look };
+						      .run = look };
+
+int fences_look(struct inquiry *inq)
+{
+	return choice_run(inq, &experiment_who_fences, NULL, look);
+}

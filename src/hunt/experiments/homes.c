@@ -198,7 +198,7 @@ bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels)
 		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
 			if (observation->trial == trial && observation->watched &&
 			    ((observation->write.write && !observation->healthy) ||
-			     observation->stale || observation->since_birth))
+			     observation->dangling.stale || observation->since_birth))
 				return true;
 	return false;
 }
@@ -261,7 +261,8 @@ static bool is_unwritten(const struct observation *observation)
 }
 
 /* Did what was caught in that trial store the very value that it died of, in the very block? A
- * pointer that outlived its block is proof, too, and a value that nobody wrote. */
+ * pointer that outlived its block is proof, too, and a value that nobody wrote. One into the middle
+ * of the block may be damaged, unless somebody was seen storing it. */
 static bool is_proof(const struct observation *observation)
 {
 	const struct write_seen *w = observation->write.write;
@@ -269,8 +270,8 @@ static bool is_proof(const struct observation *observation)
 
 	if (!observation->watched)
 		return false;
-	if (observation->stale)
-		return observation->target_exact;
+	if (observation->dangling.stale)
+		return observation->dangling.exact || observation->write.write;
 	if (is_unwritten(observation))
 		return true;
 	return w && (w->flags & act) == act && !observation->healthy &&
@@ -396,7 +397,7 @@ int telling_level(const struct bench *bench)
 		size_t stale = 0, writes = 0, sound = 0;
 
 		VEC_FOREACH (&bench->homes.levels[i].observations, observation) {
-			stale += observation->stale;
+			stale += observation->dangling.stale;
 			writes += observation->write.write != NULL && !observation->healthy;
 			/* A function's own variable says nothing about anything else. */
 			sound += observation->write.write != NULL && observation->healthy &&
@@ -434,7 +435,7 @@ const struct observation *copied_from(const struct level *level)
 
 	VEC_FOREACH (&level->observations, observation) {
 		writes += observation->write.write != NULL;
-		if (!observation->write.write || observation->stale ||
+		if (!observation->write.write || observation->dangling.stale ||
 		    !(observation->write.write->flags & WRITE_COPIED))
 			continue;
 		copies++;
@@ -446,7 +447,7 @@ const struct observation *copied_from(const struct level *level)
 static bool any_stale(const struct level *level)
 {
 	VEC_FOREACH (&level->observations, observation)
-		if (observation->stale)
+		if (observation->dangling.stale)
 			return true;
 	return false;
 }

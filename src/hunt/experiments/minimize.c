@@ -46,7 +46,24 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_failures(inq, FAILURES_LEAST + FAILURES_HALVING * halvings, 1, ret);
 }
 
-/* From here on the short list is run, unless only redhand itself can keep its order. */
+/* What was run before, when the shorter list does not hold. */
+struct longer {
+	struct rate rate, target_rate;
+	struct series_id ids_series;
+	unsigned int ids_arm;
+};
+
+/* The shorter list will be chased, and ids are known to be harmless: its failing trial is read
+ * then.
+ */
+static bool will_be_read(const struct inquiry *inq)
+{
+	return !inquiry_firm(inq) && inq->known.ids.trial != 0 && !inq->known.ids.unusable &&
+	       !inq->known.ids.hide_it && inq->how.close.observer != OBSERVE_NONE;
+}
+
+/* From here on the short list is run, unless only redhand itself can keep its order. Keys of blocks
+ * are others there, so nothing that was read before leads on. */
 static void take_list(struct inquiry *inq, const struct minimize_result *result)
 {
 	uint64_t hash = 0xcbf29ce484222325u;
@@ -61,6 +78,7 @@ static void take_list(struct inquiry *inq, const struct minimize_result *result)
 	inq->how.program = inq->how.short_program.items;
 	inq->how.env = &inq->how.short_env;
 	inq->known.rate = inq->known.target_rate = result->minimal;
+	inq->known.ids.series.value = 0;
 	VEC_FOREACH (&result->items, item)
 		for (const char *c = item->name;; c++) {
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
@@ -74,7 +92,7 @@ static void take_list(struct inquiry *inq, const struct minimize_result *result)
  * slot may be what made the short one fail: it must fail when every slot runs it. */
 static int holds(struct inquiry *inq, const struct minimize_result *result, bool *ret)
 {
-	static const char *const arms[] = { "shorter" };
+	const char *const arms[] = { will_be_read(inq) ? "shorter:observe=ids" : "shorter" };
 	uint64_t clean = rate_clean_runs(result->minimal.rate, HOLDS_CONFIDENCE);
 	struct arms_outcome seen;
 	int r;
@@ -95,6 +113,10 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 						 .program = inq->how.program,
 						 .env = inq->how.env },
 			 &seen);
+	if (r == 0 && seen.arms[0].failed > 0 && will_be_read(inq)) {
+		inq->known.ids.series = seen.series;
+		inq->known.ids.arm = 0;
+	}
 	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || inq->spending.budget.spent)
 		return r;
 	*ret = false;
@@ -104,13 +126,14 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 }
 
 /* Back to the whole list. */
-static int give_back(struct inquiry *inq, const struct rate *rate, const struct rate *target_rate,
-		     struct series_id series)
+static int give_back(struct inquiry *inq, const struct longer *before, struct series_id series)
 {
 	inq->how.program = inq->request->program;
 	inq->how.env = inq->request->slot_env;
-	inq->known.rate = *rate;
-	inq->known.target_rate = *target_rate;
+	inq->known.rate = before->rate;
+	inq->known.target_rate = before->target_rate;
+	inq->known.ids.series = before->ids_series;
+	inq->known.ids.arm = before->ids_arm;
 	inq->how.short_list[0] = '\0';
 	return case_set_minimal_verdict(inq->cs, series, MINIMAL_NOT_BY_ITSELF, inq->err);
 }
@@ -190,7 +213,8 @@ static int run(struct inquiry *inq)
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,
 					     .progress_ctx = request->show.ctx };
-	struct rate rate = inq->known.rate, target_rate = inq->known.target_rate;
+	struct longer before = { inq->known.rate, inq->known.target_rate, inq->known.ids.series,
+				 inq->known.ids.arm };
 	struct series_found found;
 	struct err why = { 0 };
 	bool holding;
@@ -222,7 +246,7 @@ static int run(struct inquiry *inq)
 	if (r == 0)
 		r = holds(inq, &result, &holding);
 	if (r == 0 && !holding)
-		return give_back(inq, &rate, &target_rate, found.id);
+		return give_back(inq, &before, found.id);
 	if (r < 0)
 		return r;
 	if (result.verdict == MINIMAL_FOUND)

@@ -16,6 +16,7 @@
 
 #include "base/now.h"
 #include "run/settings.h"
+#include "run/stored.h"
 #include "search/stats/rate.h"
 #include "studies/series/findings.h"
 
@@ -421,10 +422,11 @@ int rate_take(struct inquiry *inq, struct series_id series)
 
 	if (r == 0)
 		r = findings_summarise(
-			&(struct findings_source){ .tally = &tally,
-						   .cs = inq->cs,
-						   .series = series,
-						   .readings = inq->how.plain.settings->readings },
+			&(struct findings_source){
+				.tally = &tally,
+				.cs = inq->cs,
+				.series = series,
+				.readings = inq->how.plain.settings->shared.readings },
 			&seen, inq->err);
 	if (r < 0)
 		return r;
@@ -483,9 +485,30 @@ static int measure_waiting(struct inquiry *inq, struct series_found *found, uint
 	return r == 0 ? begin_series(inq, found, earlier) : r;
 }
 
-/* Of a trial that takes long one crash must do, and of a command that has crashed in every run so
- * far. Where they are cheap, two tell whether it always crashes in the same way; if not, as many as
- * it takes. */
+/* One of the crashes says where its bad value came from: the next one is worth more watched. */
+static bool leads_back(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
+		AUTO(reading_closep) struct reading *reading = NULL;
+
+		if (!signature_crashes(&s->signature))
+			continue;
+		reading = readings_open(inq->how.plain.settings->shared.readings, inq->cs, s->trial,
+					s->signature.signal);
+		if (reading_backtrack(reading, THROUGH_OBJECTS)->has_backtrack)
+			return true;
+	}
+	return false;
+}
+
+/* Of a trial that takes long one crash must do, and of one that leads back. */
+static bool one_does(const struct inquiry *inq)
+{
+	return crashes(inq) == 0 || is_long(inq) || leads_back(inq);
+}
+
+/* Of a command that has crashed in every run so far one crash must do, too. Else two tell whether
+ * it always crashes in the same way; if not, as many as it takes. */
 static int measure_first(struct inquiry *inq, uint64_t earlier)
 {
 	uint64_t most = earlier > TRIALS_FIRST ? earlier : TRIALS_FIRST;
@@ -495,7 +518,7 @@ static int measure_first(struct inquiry *inq, uint64_t earlier)
 
 	if (r == 0 && may_go_on(inq) && crashes(inq) == 0 && is_long(inq))
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST_LONG), 1, 0);
-	if (r < 0 || !may_go_on(inq) || crashes(inq) == 0 || is_long(inq))
+	if (r < 0 || !may_go_on(inq) || one_does(inq))
 		return r;
 	if (crashes(inq) < inq->known.summary.rate.trials)
 		r = measure_crashes(inq, most_trials(inq, TRIALS_FIRST), FAILURES_FIRST, 0);
@@ -520,9 +543,9 @@ static int adopt_ids(struct inquiry *inq, const struct series_found *found)
 
 	if (r < 0 || !inq->known.target)
 		return r;
-	inq->known.ids_series = found->id;
-	inq->known.ids_arm = 0;
-	inq->known.ids_trial = inq->known.target->trial;
+	inq->known.ids.series = found->id;
+	inq->known.ids.arm = 0;
+	inq->known.ids.trial = inq->known.target->trial;
 	return 0;
 }
 
@@ -578,6 +601,40 @@ const struct experiment_ops experiment_first_failure = { .name = "first-failure"
 							 .applies = first_applies,
 							 .price = first_price,
 							 .run = first_run };
+
+/* One more failure tells whether the first is the rule, and a watch changes how it dies; if it is
+ * not, some more are counted. */
+static int measure_again(struct inquiry *inq)
+{
+	AUTO(mem_freep) char *first = mem_strdup(inq->known.target->signature.id);
+	uint64_t most = most_trials(inq, TRIALS);
+	uint64_t trials = inq->known.summary.rate.trials, failed = failures(inq);
+	int r = measure(inq, most, FAILURES_FIRST, MEASURE_ANY | MEASURE_SPARING);
+	bool again = false;
+
+	VEC_FOREACH (&inq->known.summary.signatures.list, s)
+		again |= strcmp(s->signature.id, first) == 0 && s->rate.failed >= FAILURES_FIRST;
+	if (r == 0 && !again && may_go_on(inq))
+		r = measure(inq, most, FAILURES_SLOW, MEASURE_ANY);
+	if (r == 0)
+		count_new(inq, trials, failed);
+	return r;
+}
+
+int rate_again(struct inquiry *inq)
+{
+	struct series_found ids = { .id = inq->known.ids.series };
+	struct price price;
+	int r;
+
+	inq->asking = questions[QUESTION_FAILS].name;
+	price_of_failures(inq, 1, 1.2, &price);
+	r = choice_run(inq, &experiment_first_failure, &price, measure_again);
+	if (r == 0)
+		r = adopt_ids(inq, &ids);
+	inq->asking = questions[QUESTION_WHO].name;
+	return r;
+}
 
 /* ---- as it is ---- */
 
@@ -638,7 +695,7 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {
-	bool ids = inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
+	bool ids = inq->known.ids.arm == 0 && inq->known.ids.series.value != 0 &&
 		   inq->how.plain.observer == OBSERVE_IDS;
 
 	return inq->known.target && (ids || inq->how.plain.observer == OBSERVE_CRASH) &&
@@ -646,9 +703,15 @@ static bool often_applies(struct inquiry *inq, struct said *why)
 	       inq->known.summary.rate.failed < FAILURES && inq->known.summary.rate.trials < TRIALS;
 }
 
+/* At the rate of all that was run: the first trials alone may have been one that failed. */
 static void often_price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_failures(inq, (double)(FAILURES - inq->known.summary.rate.failed), 1, ret);
+	double wanted = (double)(FAILURES - inq->known.summary.rate.failed);
+	double each = (double)inq->spending.ran /
+		      (double)(inq->spending.ran_failed > 0 ? inq->spending.ran_failed : 1);
+
+	price_of_trials(inq, wanted * each, 1, ret);
+	ret->failures = wanted;
 }
 
 /* The failure that was hunted stays the one, whatever else has shown itself meanwhile. */

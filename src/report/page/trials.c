@@ -42,7 +42,14 @@ static uint64_t count_dots(const struct trial_dots *dots, int family)
 static void put_legend(const struct page *page)
 {
 	const struct failure_families *families = &page->inv->summary.families;
-	uint64_t other = count_dots(page->dots, DOT_OTHER);
+	static const struct {
+		int family;
+		const char *words;
+	} rest[] = {
+		{ DOT_OTHER, "failed in another way" },
+		{ DOT_ALWAYS, "failed in no other way than every run does" },
+		{ DOT_PASSED, "passed" },
+	};
 
 	el(page->h, "ul", "class", "legend", NULL);
 	for (size_t i = 0; i < families->list.count && i < 12; i++) {
@@ -56,16 +63,16 @@ static void put_legend(const struct page *page)
 			txtf(page->h, " and %zu alike", family->members.count - 1);
 		el_end(page->h);
 	}
-	if (other > 0) {
+	for (size_t i = 0; i < ARRAY_SIZE(rest); i++) {
+		uint64_t count = count_dots(page->dots, rest[i].family);
+
+		if (count == 0 && rest[i].family != DOT_PASSED)
+			continue;
 		el(page->h, "li", NULL);
-		put_sign(page, DOT_OTHER);
-		txtf(page->h, " %" PRIu64 "× failed in another way", other);
+		put_sign(page, rest[i].family);
+		txtf(page->h, " %" PRIu64 "× %s", count, rest[i].words);
 		el_end(page->h);
 	}
-	el(page->h, "li", NULL);
-	put_sign(page, DOT_PASSED);
-	txtf(page->h, " %" PRIu64 "× passed", count_dots(page->dots, DOT_PASSED));
-	el_end(page->h);
 	el_end(page->h);
 }
 

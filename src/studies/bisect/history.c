@@ -23,13 +23,6 @@ void history_close(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-void commit_words_deinit(struct commit_words *words)
-{
-	mem_free(words->author);
-	mem_free(words->date);
-	mem_free(words->subject);
-}
-
 /* ---- which checkout, which commits ---- */
 
 static int find_checkout(const char *dir, struct history *h, struct err *err)

@@ -39,4 +39,3 @@ struct commit_words {
 /* Fills in the words of these commits, by their numbers. */
 int history_words(const struct history *history, const size_t *numbers, size_t count,
 		  struct commit_words *ret, struct err *err);
-void commit_words_deinit(struct commit_words *words);

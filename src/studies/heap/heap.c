@@ -60,7 +60,7 @@ static bool wants_more(const struct heap *heap)
 static uint64_t fence_trials(const struct heap *heap)
 {
 	uint64_t turns = 1ull << heap->report->fence.level;
-	uint64_t least = heap->request->fence_trials;
+	uint64_t least = heap->request->fence.trials;
 
 	least = least < FENCE_TRIALS ? FENCE_TRIALS : least;
 	if (turns < least)
@@ -140,7 +140,7 @@ static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct tria
 	struct plan_fence fence;
 
 	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced++), &fence);
-	fence.item.flags = heap->request->fence_flags | heap->place;
+	fence.item.flags = heap->request->fence.flags | heap->place;
 	strbuf_add(&job->plan_items, &fence, sizeof(fence));
 	job->observer = OBSERVE_FENCE;
 	plan->poison_ppm = 0;
@@ -156,7 +156,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
 	if (run->arm == HEAP_ARM_CRASH)
 		return;
-	if (run->arm >= HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+	if (run->arm >= HEAP_ARM_FENCE || heap->request->fence.when == HEAP_FENCE_INSTEAD)
 		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
@@ -343,7 +343,7 @@ static int run_fenced(struct heap *heap, struct err *err)
 	r = runner_run(&heap->runner, err);
 	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
 		if (r < 0 || heap->runner.interrupted || heap->report->findings.count > 0 ||
-		    heap->request->fence_flags != 0)
+		    heap->request->fence.flags != 0)
 			break;
 		heap->place = more[i];
 		heap->placed = heap->fenced;
@@ -362,8 +362,8 @@ static int run_all(struct heap *heap, struct err *err)
 		r = probe(heap, err);
 	if (r == 0 && !heap->runner.interrupted)
 		r = runner_run(&heap->runner, err);
-	if (r < 0 || heap->runner.interrupted || heap->request->fencing != HEAP_FENCE_AFTERWARDS ||
-	    heap->report->findings.count > 0)
+	if (r < 0 || heap->runner.interrupted ||
+	    heap->request->fence.when != HEAP_FENCE_AFTERWARDS || heap->report->findings.count > 0)
 		return r;
 	return run_fenced(heap, err);
 }

@@ -21,18 +21,51 @@ static size_t series_index(const struct investigation *inv, uint64_t id)
 	return inv->series.count;
 }
 
-static int family_index(const struct investigation *inv, const char *signatures)
+static bool is_always(const struct investigation *inv, const char *id)
+{
+	VEC_FOREACH (&inv->summary.signatures.list, s)
+		if (strcmp(s->signature.id, id) == 0)
+			return s->always;
+	return false;
+}
+
+/* The family that has it, or that would have it: the summary is of one series. */
+static int family_with(struct case_store *cs, const struct investigation *inv, const char *id)
 {
 	const struct failure_families *families = &inv->summary.families;
-	char id[SIGNATURE_ID_LEN + 1];
+	AUTO(signature_deinit) struct signature s = { 0 };
 
-	if (signatures[0] == '\0')
-		return DOT_PASSED;
-	for (const char *at = signatures; (at = signature_next_id(at, id)) != NULL;)
-		for (size_t i = 0; i < families->list.count; i++)
-			if (family_has(&families->list.items[i], id))
-				return (int)i;
-	return DOT_OTHER;
+	for (size_t i = 0; i < families->list.count; i++)
+		if (family_has(&families->list.items[i], id))
+			return (int)i;
+	if (is_always(inv, id))
+		return DOT_ALWAYS;
+	if (case_signature(cs, id, &s, NULL) < 0)
+		return DOT_OTHER;
+	for (size_t i = 0; i < families->list.count; i++)
+		if (family_takes(&families->list.items[i], &s))
+			return (int)i;
+	/* What no test tells apart is one family (studies/series/families.c). */
+	return families->list.count == 1 && !(s.test && family_test(&families->list.items[0]))
+		       ? 0
+		       : DOT_OTHER;
+}
+
+/* What comes and goes tells more than what every run shows. */
+static int family_index(struct case_store *cs, const struct investigation *inv,
+			const char *signatures)
+{
+	char id[SIGNATURE_ID_LEN + 1];
+	int found = signatures[0] == '\0' ? DOT_PASSED : DOT_ALWAYS;
+
+	for (const char *at = signatures; (at = signature_next_id(at, id)) != NULL;) {
+		int family = family_with(cs, inv, id);
+
+		if (family >= 0)
+			return family;
+		found = family == DOT_OTHER ? DOT_OTHER : found;
+	}
+	return found;
 }
 
 static size_t node_index(struct trial_dots *dots, const char *node)
@@ -46,11 +79,11 @@ static size_t node_index(struct trial_dots *dots, const char *node)
 	return i;
 }
 
-static void add_dot(const struct investigation *inv, struct trial_line *line,
+static void add_dot(struct case_store *cs, const struct investigation *inv, struct trial_line *line,
 		    struct trial_dots *ret)
 {
 	size_t series = series_index(inv, line->series);
-	int family = family_index(inv, line->signatures);
+	int family = family_index(cs, inv, line->signatures);
 
 	/* Of another command than the one that the verdict is about. */
 	if (series == inv->series.count)
@@ -76,7 +109,7 @@ static bool counts(const struct investigation *inv, const struct trial_dot *dot)
 		return false;
 	if (!inv->summary.intermittent)
 		return true;
-	if (dot->family == DOT_OTHER)
+	if (dot->family < 0)
 		return false;
 	family = &inv->summary.families.list.items[dot->family];
 	VEC_FOREACH (&inv->summary.signatures.list, s)
@@ -222,7 +255,7 @@ int dots_read(struct case_store *cs, const struct investigation *inv, struct tri
 	int r = case_trial_lines(cs, &lines, err);
 
 	VEC_FOREACH (&lines.list, line)
-		add_dot(inv, line, &dots);
+		add_dot(cs, inv, line, &dots);
 	if (r == 0)
 		r = read_places(cs, inv, &dots, err);
 	if (r < 0) {

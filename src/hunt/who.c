@@ -64,8 +64,15 @@ static bool may_read_freed(const struct inquiry *inq)
 
 static bool worth(struct inquiry *inq, struct said *why)
 {
-	if (inq->known.damaged)
-		return damaged_bytes(inq) || read_by_somebody(inq);
+	if (inq->known.damaged) {
+		const struct evidence *damage = damaged_bytes(inq);
+
+		if (damage && damage->canary->writer.count > 0) /* a fence saw him at it */
+			SAY(why, "why:explained");
+		else if (damage)
+			return true;
+		return read_by_somebody(inq);
+	}
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {

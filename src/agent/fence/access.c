@@ -194,22 +194,26 @@ static void record(const struct fence_seen *seen, const struct block *block,
 	(void)log_append_sigsafe(&writer, LOG_BLOCK, &hit, sizeof(hit), NULL, 0);
 }
 
-/* No run over an end leads so far: the pointer itself may be bad. Where it came from can be read
- * back as from a crash, though nothing dies of it here. */
-static void record_stray(const struct fence_seen *seen, const ucontext_t *context)
+void access_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context)
 {
 	static const struct sigaction by_default;
 	uint64_t last = thread_self ? thread_self->last_crash : 0;
 
-	if (!seen->info || seen->side == LOG_FENCE_FREED ||
-	    seen->address + STRAY_LEAST - seen->slot->start < seen->slot->size + 2 * STRAY_LEAST ||
-	    __atomic_fetch_add(&state.strays, 1, __ATOMIC_RELAXED) >= STRAYS_TOLD)
+	if (__atomic_fetch_add(&state.strays, 1, __ATOMIC_RELAXED) >= STRAYS_TOLD)
 		return;
-	signals_recorder.handled(signals_recorder.record(SIGSEGV, seen->info, context,
-							 LOG_CRASH_FORWARDED, &by_default),
+	signals_recorder.handled(signals_recorder.record(signo, info, context, LOG_CRASH_FORWARDED,
+							 &by_default),
 				 NULL);
 	if (thread_self)
 		thread_self->last_crash = last;
+}
+
+/* No run over an end leads so far: the pointer itself may be bad. */
+static bool strays(const struct fence_seen *seen)
+{
+	return seen->info && seen->side != LOG_FENCE_FREED &&
+	       seen->address + STRAY_LEAST - seen->slot->start >=
+		       seen->slot->size + 2 * STRAY_LEAST;
 }
 
 void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *context)
@@ -229,7 +233,8 @@ void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *contex
 	spin_give_sigsafe(&state.sites_lock);
 	if (number) {
 		record(seen, block, context, number);
-		record_stray(seen, context);
+		if (strays(seen))
+			access_record_sigsafe(SIGSEGV, seen->info, context);
 	}
 }
 

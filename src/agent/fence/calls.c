@@ -213,6 +213,27 @@ static void call_leave_open(struct call *call)
 	}
 }
 
+/* Would the kernel say EFAULT without us? NULL is an answer that some calls take. */
+static bool leads_nowhere(uint64_t pointer)
+{
+	struct fence_seen seen;
+	uint64_t low, end;
+
+	if (pointer < FENCE_PAGE || access_about_sigsafe(pointer, &seen))
+		return false;
+	return (memory_next_own_sigsafe(pointer, &low, &end) && pointer >= low) ||
+	       !memory_readable_sigsafe(pointer, 1);
+}
+
+static void tell_nowhere(const struct call *call, uint64_t pointer)
+{
+	siginfo_t info = { .si_signo = SIGSYS, .si_code = 1 };
+
+	info.si_call_addr = (void *)pointer;
+	info.si_syscall = (int)call->number;
+	access_record_sigsafe(SIGSYS, &info, call->context);
+}
+
 static bool borrow_known(struct borrowing *b)
 {
 	const long *given = b->call->given;
@@ -220,8 +241,11 @@ static bool borrow_known(struct borrowing *b)
 
 	for (i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++)
 		if (buffers[i].number == b->call->number) {
-			borrow(b, (uint64_t)given[buffers[i].buffer],
-			       (uint64_t)given[buffers[i].length], buffers[i].writes);
+			uint64_t length = (uint64_t)given[buffers[i].length];
+
+			if (length && leads_nowhere((uint64_t)given[buffers[i].buffer]))
+				tell_nowhere(b->call, (uint64_t)given[buffers[i].buffer]);
+			borrow(b, (uint64_t)given[buffers[i].buffer], length, buffers[i].writes);
 			return true;
 		}
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)

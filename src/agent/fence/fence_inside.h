@@ -134,6 +134,9 @@ struct fence_seen {
 /* Which block it is about. False: no block ever was there. _sigsafe */
 bool access_about_sigsafe(uint64_t address, struct fence_seen *ret);
 void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *context);
+/* A pointer that is bad, whatever becomes of it: where it came from can be read back as from a
+ * crash, though nothing dies of it here. The first ones only. _sigsafe */
+void access_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context);
 void access_counts_sigsafe(struct log_fence_end *ret);
 
 /* Is this page closed, as far as is known? _sigsafe */

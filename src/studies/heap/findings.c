@@ -138,6 +138,11 @@ static void add_fence(const struct heap_fence *from, struct heap_report *report)
 {
 	struct heap_fence *to = &report->fence;
 
+	if (to->nowhere.kind == HOME_UNKNOWN && from->nowhere.kind != HOME_UNKNOWN) {
+		home_copy(&to->nowhere, &from->nowhere);
+		to->pointer = from->pointer;
+		to->trial = from->trial;
+	}
 	to->fenced += from->fenced;
 	to->passed += from->passed;
 	to->let_through += from->let_through;

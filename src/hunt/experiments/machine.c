@@ -184,7 +184,7 @@ static int test_memory(struct inquiry *inq, struct host_signs *signs)
 	double left = hunt_seconds_left(inq);
 	struct memtest_result result;
 
-	if (inq->how.plain.settings->fleet)
+	if (inq->how.plain.settings->shared.fleet)
 		return DECIDE(inq, "machine:remote");
 	if (left < 2 * MEMTEST_S)
 		return DECIDE(inq, "machine:no-time");

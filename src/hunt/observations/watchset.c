@@ -282,6 +282,14 @@ static int plan_hook(struct watch_spec *spec, struct hook_planner *planner, uint
 			       err);
 }
 
+static uint32_t flags_of(const struct watch_spec *spec)
+{
+	return (spec->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+	       (spec->reads ? PLAN_WATCH_READS : 0) | (spec->count ? PLAN_WATCH_COUNT : 0) |
+	       (spec->fence ? PLAN_WATCH_FENCE : 0) |
+	       (spec->by == LOCATE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0);
+}
+
 int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struct strbuf *items,
 		  struct err *err)
 {
@@ -300,11 +308,7 @@ int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struc
 			.bytes = spec->bytes,
 			.offset = spec->offset,
 			.key = spec->key,
-			.flags = (spec->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
-				 (spec->reads ? PLAN_WATCH_READS : 0) |
-				 (spec->count ? PLAN_WATCH_COUNT : 0) |
-				 (spec->fence ? PLAN_WATCH_FENCE : 0) |
-				 (spec->by == LOCATE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.flags = flags_of(spec),
 			.size_low = spec->by == LOCATE_CONTEXT ? spec->size : 0,
 			.size_high = spec->by == LOCATE_CONTEXT ? spec->size : 0,
 			.ordinal_reach = spec->by == LOCATE_CONTEXT ? UINT32_MAX : 0,

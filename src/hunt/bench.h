@@ -336,6 +336,8 @@ void fill_price(const struct inquiry *inq, struct price *ret); /* random_fill.c 
 
 /* from_evidence.c */
 bool lead_is_crash(const struct evidence *evidence); /* then its trial is the start */
+/* Where a pointer had been loaded from that led astray though nothing crashed; NULL. */
+const struct home *lead_strayed(const struct evidence *evidence);
 
 /* observe.c: the trial in bench->round.reading. */
 void read_failing(struct bench *bench);

@@ -103,6 +103,7 @@ int conclude(struct inquiry *inq, int r)
 		return r;
 	inq->ret->blind = inq->spending.ran == 0 || inq->known.too_slow;
 	hit_tell_record(inq);
+	r = machine_tell_node(inq);
 	add_failure(inq);
 	field_names_tell(&inq->evidence);
 	VEC_FOREACH (&inq->evidence.list, evidence)

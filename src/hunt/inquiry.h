@@ -226,6 +226,10 @@ int observers_drop_ids(struct inquiry *inq, const struct rate *seen);
  * look has. */
 void hit_tell_record(struct inquiry *inq);
 
+/* experiments/machine.c: of several machines the one that failures keep to, where more trials have
+ * shown it since that was asked. */
+int machine_tell_node(struct inquiry *inq);
+
 /* experiments/guards_first.c: some trials with guards around blocks: what they find damaged becomes
  * evidence. */
 int hit_look_for_damage(struct inquiry *inq);

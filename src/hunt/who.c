@@ -24,22 +24,30 @@ extern const struct experiment_ops experiment_guards_first;
 #define LOOK_LEAST 20u
 #define LOOK_MOST TRIALS
 
-/* A pointer that led far away from every block: whoever put it where it was loaded from. */
-static bool followed_stray(const struct evidence *e)
+/* A pointer that led far away from every block, or that the kernel would not have: whoever put it
+ * where it was loaded from. */
+static bool is_stray(const struct evidence *e)
 {
-	return e->kind == EVIDENCE_OVER_READ && e->freed_use->unpointed &&
-	       (e->freed_use->from.kind == HOME_GLOBAL ||
-		(e->freed_use->from.kind == HOME_BLOCK && e->freed_use->from.key));
+	const struct home *from = lead_strayed(e);
+
+	return from && (from->kind == HOME_GLOBAL || (from->kind == HOME_BLOCK && from->key));
+}
+
+static const struct evidence *find_stray(const struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (is_stray(e))
+			return e;
+	return NULL;
 }
 
 /* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
 static const struct evidence *damaged_bytes(const struct inquiry *inq)
 {
 	VEC_FOREACH (&inq->evidence.list, e)
-		if ((e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key) ||
-		    followed_stray(e))
+		if (e->kind == EVIDENCE_CANARY && e->canary->block && e->canary->block->key)
 			return e;
-	return NULL;
+	return find_stray(inq);
 }
 
 /* What stood in a freed block came out, in the output or in a register: somebody reads such blocks.
@@ -64,11 +72,17 @@ static bool may_read_freed(const struct inquiry *inq)
 
 static bool worth(struct inquiry *inq, struct said *why)
 {
-	if (inq->known.damaged)
-		return damaged_bytes(inq) || read_by_somebody(inq) ||
-		       refcount_object(&inq->evidence);
+	if (inq->known.damaged) {
+		const struct evidence *damage = damaged_bytes(inq);
+
+		if (damage && damage->canary->writer.count > 0) /* a fence saw him at it */
+			SAY(why, "why:explained");
+		else if (damage)
+			return true;
+		return read_by_somebody(inq) || refcount_object(&inq->evidence);
+	}
 	if (!hunt_crashes(inq))
-		return may_read_freed(inq);
+		return may_read_freed(inq) || find_stray(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {
 		SAY(why, "why:no-agent-who");
 		return false;
@@ -236,7 +250,8 @@ static void fill_request(struct inquiry *inq)
 					       .slot_env = inq->how.env,
 					       .jobs = inq->how.jobs,
 					       .start.lead = inq->known.damaged ? damaged_bytes(inq)
-										: NULL,
+							     : hunt_crashes(inq) ? NULL
+										 : find_stray(inq),
 					       .start.freed = may_read_freed(inq),
 					       .start.guarded_s = inq->known.guarded_s,
 					       .target = inq->known.target ? &who->match : NULL,

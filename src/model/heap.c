@@ -69,7 +69,8 @@ static const struct model_field suspect_list[] = {
 static const struct model_fields suspect_fields = FIELDS(heap_suspect, suspect_list);
 
 static const struct model_field report_list[] = {
-	FIELD(TEXT, heap_report, crash_place), FIELD(SAID, heap_report, sentence),
+	FIELD(TEXT, heap_report, crash_place), FIELD_OF(STRUCT, heap_report, fence.nowhere, home_fields),
+	FIELD(SAID, heap_report, sentence),
 	FIELD_OF(LIST, heap_report, findings, finding_fields),
 	FIELD_OF(LIST, heap_report, dangling, dangling_fields),
 	FIELD_OF(LIST, heap_report, suspects, suspect_fields), FIELD(SAID_LIST, heap_report, notes), { 0 },

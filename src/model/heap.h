@@ -116,6 +116,10 @@ struct heap_fence {
 	unsigned int processes;
 	unsigned int without; /* of them, those that could have none */
 	unsigned int untold;  /* those whose system calls could not be followed */
+	/* A system call was given a pointer to where nothing is: where that had been loaded from,
+	 * what it was, and in which trial. */
+	struct home nowhere;
+	uint64_t pointer, trial;
 };
 
 struct heap_trials {

@@ -753,17 +753,29 @@ static bool find_access(struct backtracker *reader, struct where *where, bool in
 	return found;
 }
 
+/* A system call was given it: which of its arguments? */
+static bool begin_call(struct backtracker *reader, struct where *where, uint64_t *value)
+{
+	static const char *const names[] = { "rdi", "rsi", "rdx", "r10", "r8", "r9" };
+	const struct registers *now = &reader->frames[0].registers;
+
+	*value = reader->record->raw.fault_address;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		where->reg = arch_register_find(arch_native(), names[i]);
+		if (now->known & 1u << where->reg && now->value[where->reg] == *value)
+			return true;
+	}
+	return false;
+}
+
 /* The register or memory that held the bad pointer. False when there is none. */
-static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
+static bool begin_access(struct backtracker *reader, struct where *where, uint64_t *value)
 {
 	const struct log_crash *record = &reader->record->raw;
 	bool in_code = reader->frames[0].code_len > 0 &&
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
 	struct access access;
 
-	*where = (struct where){ .at = reader->frames[0].pc };
-	if (record->signo == SIGFPE)
-		return begin_division(reader, where, value);
 	if (!in_code) {
 		/* Jumped to: the caller has the pointer. */
 		reader->ret->executes = true;
@@ -793,6 +805,19 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 	where->reg = access.memory.base;
 	*value = reader->frames[where->frame].registers.value[where->reg];
 	return true;
+}
+
+static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
+{
+	*where = (struct where){ .at = reader->frames[0].pc };
+	switch (reader->record->raw.signo) {
+	case SIGFPE:
+		return begin_division(reader, where, value);
+	case SIGSYS:
+		return begin_call(reader, where, value);
+	default:
+		return begin_access(reader, where, value);
+	}
 }
 
 int backtrack_read(const struct crash_record *record, struct symbols *symbols,

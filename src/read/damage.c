@@ -257,4 +257,5 @@ void damage_deinit(struct damage *damage)
 		heap_finding_deinit(finding);
 	VEC_DEINIT(&damage->findings);
 	said_list_deinit(&damage->notes);
+	home_deinit(&damage->fence.nowhere);
 }

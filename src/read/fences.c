@@ -2,6 +2,7 @@
  * Accesses to closed pages, as the agent's fences recorded them: who read or wrote behind a block,
  * before it, or in it after its free.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "arch/arch.h"
@@ -86,24 +87,41 @@ static bool find_record(const struct log_findings *r, const struct log_fence_acc
 }
 
 /* Where its pointer was loaded from: somebody may have put a bad one there. */
-static void tell_origin(const struct log_findings *r, const struct log_fence_access *access,
-			struct heap_finding *ret)
+static void read_origin(const struct log_findings *r, const struct crash_place *place,
+			struct home *ret, uint64_t *ret_pointer)
 {
 	struct crash_record record = { 0 };
 	struct backtrack backtrack = { 0 };
-	struct crash_place place;
 	struct err why = { 0 };
 
-	if (!find_record(r, access, &place))
-		return;
-	crash_record_open(&place, &record);
+	crash_record_open(place, &record);
 	if (backtrack_read(&record, r->of->symbols, &backtrack, &why) == 0 &&
 	    backtrack.steps.count > 0 && !backtrack.steps.items[0].by_value) {
-		home_copy(&ret->from, &backtrack.steps.items[0].home);
-		ret->pointer = backtrack.steps.items[0].value;
+		home_copy(ret, &backtrack.steps.items[0].home);
+		*ret_pointer = backtrack.steps.items[0].value;
 	}
 	backtrack_deinit(&backtrack);
 	crash_record_deinit(&record);
+}
+
+/* The kernel was given such a pointer: the first time. */
+static void read_nowhere(const struct log_findings *r, const struct log_item *item)
+{
+	struct heap_fence *fence = &r->ret->fence;
+	struct crash_place place = { .log = r->log, .item = *item };
+
+	if (fence->nowhere.kind != HOME_UNKNOWN)
+		return;
+	read_origin(r, &place, &fence->nowhere, &fence->pointer);
+	fence->trial = r->of->trial;
+}
+
+static bool is_nowhere(const struct log_item *item)
+{
+	struct log_crash crash;
+
+	return item->head.type == LOG_CRASH && log_payload(item, &crash, sizeof(crash)) &&
+	       crash.signo == SIGSYS && crash.flags & LOG_CRASH_FORWARDED;
 }
 
 static enum heap_kind kind_of(const struct log_fence_access *access)
@@ -124,6 +142,7 @@ static void read_access(struct log_findings *r, const struct log_item *item)
 {
 	struct log_fence_access access;
 	struct heap_finding finding;
+	struct crash_place place;
 	struct log_block block;
 
 	if (!log_payload(item, &access, sizeof(access)) || access.side < LOG_FENCE_BEHIND ||
@@ -140,8 +159,8 @@ static void read_access(struct log_findings *r, const struct log_item *item)
 		heap_finding_deinit(&finding);
 		return;
 	}
-	if (finding.unpointed && finding.kind == HEAP_OVER_READ)
-		tell_origin(r, &access, &finding);
+	if (finding.unpointed && finding.kind == HEAP_OVER_READ && find_record(r, &access, &place))
+		read_origin(r, &place, &finding.from, &finding.pointer);
 	if (access.context != 0)
 		(void)event_log_context(r->log, access.context, r->of->symbols, &finding.seen_at);
 	timeline_place_record(&r->timeline, item, &finding.when);
@@ -198,11 +217,14 @@ void fences_read(struct log_findings *r)
 	/* Records that name others walk the log themselves: first all of them are found. */
 	log_reader_rewind(&r->log->reader);
 	while (log_reader_next(&r->log->reader, &item))
-		if (item.head.type >= LOG_FENCE && item.head.type <= LOG_FENCE_END &&
+		if (((item.head.type >= LOG_FENCE && item.head.type <= LOG_FENCE_END) ||
+		     is_nowhere(&item)) &&
 		    items.count < ACCESSES_MAX)
 			VEC_PUSH(&items, item);
 	VEC_FOREACH (&items, found)
-		if (found->head.type == LOG_FENCE_ACCESS)
+		if (found->head.type == LOG_CRASH)
+			read_nowhere(r, found);
+		else if (found->head.type == LOG_FENCE_ACCESS)
 			read_access(r, found);
 		else if (found->head.type == LOG_FENCE_COUNT)
 			read_counts(r, first, found);

@@ -274,6 +274,28 @@ static int probes(void)
 	return faults != 5;
 }
 
+struct question {
+	char *page;
+	long answer;
+};
+
+/* The kernel is asked whether something is there; that nothing is, is an answer. Then it gives up
+ * for another reason. */
+static int asks_kernel(void)
+{
+	struct question *q = calloc(1, sizeof(*q));
+	int pair[2];
+
+	if (pipe(pair) != 0)
+		return 0;
+	q->page = (char *)(UINT64_C(1) << 46) - 8192;
+	KEEP(q);
+	q->answer = write(pair[1], q->page, 1);
+	fprintf(stderr, "no colour for this terminal (%ld)\n", q->answer);
+	free(q);
+	return 1;
+}
+
 static long shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -435,6 +457,7 @@ static const struct truth_case cases[] = {
 	{ "zeros", NOBODY, zeros },
 	{ "compared", NOBODY, compared },
 	{ "probes", NOBODY, probes },
+	{ "asks-kernel", NOBODY, asks_kernel },
 	{ "threads", NOBODY, threads },
 	{ "children", NOBODY, children },
 	{ "pun", NOBODY, pun },

@@ -311,6 +311,63 @@ static int global_next(void)
 	return strlen(title) == 0;
 }
 
+/* ---- nothing faults: the kernel says EFAULT ---- */
+
+struct stream {
+	char mode[8];
+	char *buffer;
+	size_t used;
+};
+
+APART void mode_set(struct stream *s, const char *mode)
+{
+	volatile char *to = s->mode;
+
+	while ((*to++ = *mode++) != 0) /* guilty */
+		;
+}
+
+APART int stream_flush(const struct stream *s)
+{
+	return write(1, s->buffer, s->used) == (ssize_t)s->used ? 0 : 3;
+}
+
+static int efault_write(void)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	s->buffer = calloc(1, 64);
+	s->used = (size_t)sprintf(s->buffer, "some output\n");
+	mode_set(s, "w+, buffered");
+	return stream_flush(s);
+}
+
+static struct {
+	int lines[4];
+	char *text;
+} input;
+
+APART void line_seen(int line, int times)
+{
+	((volatile int *)input.lines)[line] = times; /* guilty */
+}
+
+APART int input_read(int fd)
+{
+	return read(fd, input.text, 16) < 0 ? 4 : 0;
+}
+
+/* Counts, two rows too far, make a pointer lead nowhere. */
+static int efault_read(void)
+{
+	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+
+	input.text = calloc(1, 16);
+	for (int i = 0; i < 6; i++)
+		line_seen(i, 1 << 13);
+	return input_read(fd);
+}
+
 /* ---- one word, two meanings ---- */
 
 struct value {
@@ -683,6 +740,9 @@ static const struct truth_case cases[] = {
 	{ "frame-text", "class narrow-write\nclass overflow\nwho word_take\n", frame_text },
 	{ "frame-returned", "class narrow-write\nclass overflow\nwho word_take\n", frame_returned },
 	{ "global-next", "class narrow-write\nclass overflow\nwho level_set\n", global_next },
+	{ "efault-write", "class narrow-write\nclass wide-write\nclass overflow\nwho mode_set\n",
+	  efault_write },
+	{ "efault-read", "class narrow-write\nclass overflow\nwho line_seen\n", efault_read },
 	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },

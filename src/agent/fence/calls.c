@@ -213,6 +213,27 @@ static void call_leave_open(struct call *call)
 	}
 }
 
+/* Would the kernel say EFAULT without us? NULL is an answer that some calls take. */
+static bool leads_nowhere(uint64_t pointer)
+{
+	struct fence_seen seen;
+	uint64_t low, end;
+
+	if (pointer < FENCE_PAGE || access_about_sigsafe(pointer, &seen))
+		return false;
+	return (memory_next_own_sigsafe(pointer, &low, &end) && pointer >= low) ||
+	       !memory_readable_sigsafe(pointer, 1);
+}
+
+static void tell_nowhere(const struct call *call, uint64_t pointer)
+{
+	siginfo_t info = { .si_signo = SIGSYS, .si_code = 1 };
+
+	info.si_call_addr = (void *)pointer;
+	info.si_syscall = (int)call->number;
+	access_record_sigsafe(SIGSYS, &info, call->context);
+}
+
 static bool borrow_known(struct borrowing *b)
 {
 	const long *given = b->call->given;
@@ -220,8 +241,11 @@ static bool borrow_known(struct borrowing *b)
 
 	for (i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++)
 		if (buffers[i].number == b->call->number) {
-			borrow(b, (uint64_t)given[buffers[i].buffer],
-			       (uint64_t)given[buffers[i].length], buffers[i].writes);
+			uint64_t length = (uint64_t)given[buffers[i].length];
+
+			if (length && leads_nowhere((uint64_t)given[buffers[i].buffer]))
+				tell_nowhere(b->call, (uint64_t)given[buffers[i].buffer]);
+			borrow(b, (uint64_t)given[buffers[i].buffer], length, buffers[i].writes);
 			return true;
 		}
 	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -273,41 +297,32 @@ static bool call_on_fences(struct call *call)
 	return true;
 }
 
+/* Made where the target makes them, and without memory of its own. */
+static const uint16_t elsewhere[] = {
+	SYS_fork,   SYS_vfork,	  SYS_clone,   SYS_rt_sigreturn,    SYS_mmap, SYS_munmap,
+	SYS_mremap, SYS_mprotect, SYS_madvise, SYS_set_robust_list, SYS_exit, SYS_exit_group,
+};
+
+static bool is_elsewhere(long number)
+{
+	unsigned i;
+
+	for (i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (elsewhere[i] == number)
+			return true;
+	for (i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		if (left[i].number == number)
+			return true;
+	return false;
+}
+
 /* One with buffers in fenced memory that is no affair of ours otherwise. */
 bool fence_call_sigsafe(struct call *call)
 {
 	if (!fence.bytes)
 		return false;
-	switch (call->number) {
-	case SYS_rt_sigprocmask:
-	case SYS_rt_sigaction:
-	case SYS_rt_sigsuspend:
-	case SYS_ppoll:
-	case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-	case SYS_epoll_pwait2:
-#endif
-	case SYS_pselect6:
-	case SYS_fork:
-	case SYS_vfork:
-	case SYS_clone:
-	case SYS_clone3:
-	case SYS_execve:
-	case SYS_execveat:
-	case SYS_futex:
-	case SYS_rt_sigreturn:
-	case SYS_sigaltstack:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mremap:
-	case SYS_mprotect:
-	case SYS_madvise:
-	case SYS_set_robust_list:
-	case SYS_exit:
-	case SYS_exit_group:
-		call_leave_open(call);
-		return false;
-	default:
+	if (!is_elsewhere(call->number))
 		return call_on_fences(call);
-	}
+	call_leave_open(call);
+	return false;
 }

@@ -58,6 +58,9 @@ static inline uint64_t fence_key(const struct fence_slot *slot)
 /* Half as many contexts as before have fences. _sigsafe */
 void fence_narrow(void);
 
+/* What the bytes beside its block are made of (canary_guard_at()). */
+uint64_t fence_guard(const struct fence_slot *slot);
+
 /* ---- slots.c ---- */
 
 /* When fence.base and bytes are known. */
@@ -95,6 +98,8 @@ int shutter_map(uint64_t bytes);
 bool shutter_cut(const struct shutter_range *data, uint32_t count);
 bool shutter_open(const struct shutter_range *ranges, uint32_t count);
 bool shutter_close(uint64_t at, uint64_t bytes);
+/* Opens all of it, for good. */
+void shutter_leave(void);
 /* Mappings that one block takes. */
 uint32_t shutter_mappings(void);
 
@@ -129,6 +134,9 @@ struct fence_seen {
 /* Which block it is about. False: no block ever was there. _sigsafe */
 bool access_about_sigsafe(uint64_t address, struct fence_seen *ret);
 void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *context);
+/* A pointer that is bad, whatever becomes of it: where it came from can be read back as from a
+ * crash, though nothing dies of it here. The first ones only. _sigsafe */
+void access_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context);
 void access_counts_sigsafe(struct log_fence_end *ret);
 
 /* Is this page closed, as far as is known? _sigsafe */

@@ -24,6 +24,15 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	heap_fence_experiment(report, &made);
 	evidence_add_experiment(evidence, &made);
 	heap_evidence(report, &list);
+	/* Whoever asks the kernel whether something is there has no failure to explain. */
+	if (inq->known.target && report->fence.nowhere.kind != HOME_UNKNOWN) {
+		struct evidence e = evidence_new(EVIDENCE_FAULT_VALUE, report->fence.trial, true);
+
+		e.fault_value->value = report->fence.pointer;
+		e.fault_value->source = POINTER_LOADED;
+		home_copy(&e.fault_value->home, &report->fence.nowhere);
+		VEC_PUSH(&evidence->list, e);
+	}
 	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
 			    inq->err);
 	found = list.list.count;

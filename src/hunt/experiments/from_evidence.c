@@ -28,11 +28,18 @@ static const struct home *home_of(const struct evidence *e)
 		return &e->race->home;
 	case EVIDENCE_HOP:
 		return &e->hop->home;
-	case EVIDENCE_OVER_READ:
-		return &e->freed_use->from;
 	default:
-		return NULL;
+		return lead_strayed(e);
 	}
+}
+
+const struct home *lead_strayed(const struct evidence *e)
+{
+	if (e->kind == EVIDENCE_FAULT_VALUE && !e->fault_value->divisor &&
+	    e->fault_value->value != 0)
+		return &e->fault_value->home;
+	return e->kind == EVIDENCE_OVER_READ && e->freed_use->unpointed ? &e->freed_use->from
+									: NULL;
 }
 
 bool lead_is_crash(const struct evidence *e)
@@ -76,21 +83,34 @@ static int watch_global(struct bench *bench, const struct evidence *e, const str
 	return not_found_again(e, err);
 }
 
+/* The pointer that strayed in this trial, out of the same home, as it holds it; 0: none did. */
+static uint64_t strayed_pointer(struct bench *bench, const struct home *home,
+				const struct home **ret)
+{
+	const struct damage *damage = reading_damage(bench->round.reading);
+
+	VEC_FOREACH (&damage->findings, f)
+		if (f->kind == HEAP_OVER_READ && home_same(&f->from, home)) {
+			*ret = &f->from;
+			return f->pointer;
+		}
+	*ret = &damage->fence.nowhere;
+	return home_same(*ret, home) ? damage->fence.pointer : 0;
+}
+
 /* Fences leave no log of a trial that passes: the variable is looked up while one ends. */
 static void read_place(struct bench *bench, bool passed)
 {
-	const struct home *from = &bench->request->start.lead->freed_use->from;
+	const struct home *home;
 	struct event_logs *logs;
 
 	(void)passed;
-	VEC_FOREACH (&reading_damage(bench->round.reading)->findings, f) {
-		if (!home_same(&f->from, from) || bench->watchset.list.count > 0 ||
-		    reading_logs(bench->round.reading, &logs, NULL) < 0)
-			continue;
-		VEC_FOREACH (&logs->list, log)
-			if (bench->watchset.list.count == 0)
-				(void)watchset_add_global(&bench->watchset, log, &f->from);
-	}
+	if (strayed_pointer(bench, lead_strayed(bench->request->start.lead), &home) == 0 ||
+	    reading_logs(bench->round.reading, &logs, NULL) < 0)
+		return;
+	VEC_FOREACH (&logs->list, log)
+		if (bench->watchset.list.count == 0)
+			(void)watchset_add_global(&bench->watchset, log, home);
 }
 
 static bool place_known(struct bench *bench)
@@ -105,7 +125,7 @@ static const struct round_ops place_round = {
 static int watch_home(struct bench *bench, const struct evidence *e, const struct home *home,
 		      struct err *err)
 {
-	if (home->kind == HOME_GLOBAL && e->kind == EVIDENCE_OVER_READ) {
+	if (home->kind == HOME_GLOBAL && lead_strayed(e)) {
 		int r = round_run(bench, &place_round, err);
 
 		if (r < 0 || bench->watchset.list.count > 0)
@@ -123,13 +143,22 @@ static int watch_home(struct bench *bench, const struct evidence *e, const struc
 static void see_last(struct bench *bench, const struct hit *last, unsigned int found)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+	bool part;
 
 	hit_describe(last, bench->symbols, e.write);
+	part = e.write->flags & WRITE_UPDATE || e.write->fit != FIT_EXACT;
+	/* A whole pointer that only the kernel was given may be a question: is something there? */
+	if (!part && bench->request->start.lead->kind == EVIDENCE_FAULT_VALUE) {
+		evidence_deinit(&e);
+		return;
+	}
 	home_deinit(&e.write->home);
 	home_copy(&e.write->home, &bench->watchset.list.items[0].home);
-	/* What was made of a pointer in its place is bad by that; of what was put there somebody
-	 * else may have made it. */
-	e.write->flags |= WRITE_LAST | (e.write->flags & WRITE_UPDATE ? found : 0);
+	/* What was made of a pointer in its place is bad by that; what was put there whole somebody
+	 * else may have made. */
+	e.write->flags |= WRITE_LAST;
+	if (part)
+		e.write->flags |= found;
 	VEC_PUSH(&bench->guards.seen.list, e);
 	bench->round.watched++;
 }
@@ -162,17 +191,6 @@ static const struct round_ops evidence_round = { .id = 8,
 						 .read_failing = read_failing_trial,
 						 .enough = enough };
 
-/* The pointer that strayed in this trial, as the home holds it; 0: none did. */
-static uint64_t strayed_pointer(struct bench *bench)
-{
-	const struct home *home = &bench->watchset.list.items[0].home;
-
-	VEC_FOREACH (&reading_damage(bench->round.reading)->findings, f)
-		if (f->kind == HEAP_OVER_READ && home_same(&f->from, home))
-			return f->pointer;
-	return 0;
-}
-
 /* Readers of vectors begin before their pointer. */
 static bool is_about(const struct log_hit *hit, uint64_t pointer)
 {
@@ -185,7 +203,8 @@ static bool is_about(const struct log_hit *hit, uint64_t pointer)
 /* Who put it there. Nothing fails: fences see that it is followed. */
 static void read_strayed(struct bench *bench, bool passed)
 {
-	uint64_t pointer = strayed_pointer(bench);
+	const struct home *home;
+	uint64_t pointer = strayed_pointer(bench, &bench->watchset.list.items[0].home, &home);
 	const struct hit *last = NULL;
 
 	(void)passed;
@@ -194,6 +213,7 @@ static void read_strayed(struct bench *bench, bool passed)
 	bench->round.failed++;
 	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught)
 		if (!(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+		    memcmp(caught->hit->old, caught->hit->new, sizeof(caught->hit->new)) != 0 &&
 		    is_about(caught->hit, pointer))
 			last = caught;
 	if (last)
@@ -240,13 +260,11 @@ static int lead_follow(struct bench *bench, const struct evidence *e, struct err
 	if (r == 0)
 		r = bench_plan(bench, err);
 	if (r == 0) {
-		if (e->kind == EVIDENCE_OVER_READ)
+		if (lead_strayed(e))
 			BENCH_SAY(bench, "chase:strayed", said_home(home));
 		else
 			BENCH_SAY(bench, "chase:evidence", said_number(e->id));
-		r = round_run(bench,
-			      e->kind == EVIDENCE_OVER_READ ? &strayed_round : &evidence_round,
-			      err);
+		r = round_run(bench, lead_strayed(e) ? &strayed_round : &evidence_round, err);
 	}
 	if (r == 0)
 		adopt(bench, bench->round.watched);

@@ -593,18 +593,12 @@ size_t watchset_frames(const struct hit *caught, struct symbols *symbols, struct
 	struct piece piece = { .address = hit->code_address,
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
-	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
-				     .since_ns = caught->log->reader.header.start_realtime_ns,
-				     .user = caught->log->reader.header.user,
-				     .tid = (int)hit->tid,
-				     .stack = { .address = hit->stack_address,
-						.bytes = caught->stack,
-						.len = hit->stack_bytes },
-				     .pieces = &piece,
-				     .piece_count = 1,
-				     .mappings = caught->log->modules.items,
-				     .mapping_count = caught->log->modules.count };
+	struct snapshot snapshot = event_log_snapshot(caught->log);
 
+	snapshot.tid = (int)hit->tid;
+	snapshot.stack = (struct piece){ hit->stack_address, caught->stack, hit->stack_bytes };
+	snapshot.pieces = &piece;
+	snapshot.piece_count = 1;
 	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &snapshot.registers);
 	return symbols_machine_frames(symbols, &snapshot, ret, room);
 }

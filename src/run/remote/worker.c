@@ -19,6 +19,7 @@
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
+#include "run/remote/emitted_names.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
@@ -230,8 +231,10 @@ static int send_result(struct worker *w, struct trial_result *result)
 			mine = &w->attempts[i];
 	if (!mine)
 		return 0;
-	if (result->left && !result->trouble)
+	if (result->left && !result->trouble) {
+		emitted_names_take(w->dir, name, w->orders.settings.cwd, result->end.started_ms);
 		r = parcel_send(&sink, mine->id, w->dir, name, NULL);
+	}
 	pack_u64(&payload, mine->id);
 	trial_result_pack(result, &payload);
 	if (r == 0)

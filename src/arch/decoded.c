@@ -141,6 +141,18 @@ static size_t follow(const struct code *code, uint64_t from, uint64_t end, uint6
 	return kept;
 }
 
+/* Where the instruction before `at` begins, by the way that most lead along; `at`: there is none.
+ */
+static uint64_t likeliest_before(const uint8_t *length, const uint32_t *ways, uint64_t at)
+{
+	uint64_t best = at;
+
+	for (uint64_t back = 1; back <= ZYDIS_MAX_INSTRUCTION_LENGTH && back <= at; back++)
+		if (length[at - back] == back && (best == at || ways[at - back] >= ways[best]))
+			best = at - back;
+	return best;
+}
+
 size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_t *ret, size_t room,
 		   struct before *ret_how)
 {
@@ -154,9 +166,10 @@ size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_
 		return 0;
 	if (hint >= code->address && hint < end) {
 		count = follow(code, hint, end, ret, room);
-		*ret_how = (struct before){ .certain = count > 0, .share = count > 0 ? 100 : 0 };
-		if (count > 0)
+		if (count > 0) {
+			*ret_how = (struct before){ .certain = true, .share = 100 };
 			return count;
+		}
 	}
 	from = end - code->address > WINDOW ? end - WINDOW : code->address;
 	for (uint64_t i = 0; i < end - from; i++) {
@@ -169,12 +182,8 @@ size_t code_before(const struct code *code, uint64_t end, uint64_t hint, uint64_
 		ways[i + len] += ways[i];
 	}
 	for (uint64_t at = end - from; at > 0 && count < room;) {
-		uint64_t best = at;
+		uint64_t best = likeliest_before(length, ways, at);
 
-		for (uint64_t back = 1; back <= ZYDIS_MAX_INSTRUCTION_LENGTH && back <= at; back++)
-			if (length[at - back] == back &&
-			    (best == at || ways[at - back] >= ways[best]))
-				best = at - back;
 		if (best == at)
 			break;
 		if (count == 0)

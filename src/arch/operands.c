@@ -57,6 +57,12 @@ static void find_slot(const struct trap *trap, const struct origin *origin,
 	ret->source_added = pointer.slot_added;
 }
 
+/* A register of the load's address that still has its value. */
+static bool is_kept(const struct origin *origin, int reg)
+{
+	return reg != NO_REGISTER && (origin->from_kept & (1u << reg));
+}
+
 /* From the bad register back to the load that gave it its value. */
 static void walk_back(const struct trap *trap, int bad, struct fault_operands *ret)
 {
@@ -71,18 +77,17 @@ static void walk_back(const struct trap *trap, int bad, struct fault_operands *r
 		return;
 	(void)memcpy(ret->origin, origin.text, sizeof(ret->origin));
 	straight = !origin.joined && !origin.changed && !calls_since(trap, origin.at);
-	if (origin.from.base != NO_REGISTER && (origin.from_kept & (1u << origin.from.base))) {
+	if (is_kept(&origin, origin.from.base)) {
 		add(ret, origin.from.base);
 		if (straight)
 			ret->source = arch_register_name(arch_native(), (unsigned)origin.from.base);
 	} else if (origin.from.base != NO_REGISTER && origin.from.base != X86_64_RIP && straight) {
 		find_slot(trap, &origin, ret);
 	}
-	if (origin.from.index != NO_REGISTER && (origin.from_kept & (1u << origin.from.index)))
+	if (is_kept(&origin, origin.from.index))
 		add(ret, origin.from.index);
 	/* By a byte it may be two pointers, one and their distance. */
-	ret->has_load = ret->source && origin.from.index != NO_REGISTER && origin.from.scale > 1 &&
-			(origin.from_kept & (1u << origin.from.index));
+	ret->has_load = ret->source && origin.from.scale > 1 && is_kept(&origin, origin.from.index);
 	ret->load = origin.from;
 }
 

@@ -349,6 +349,29 @@ static bool leads_aside(const struct chase *chase, const struct decoded *d, int 
 	       before + (1ull << INDEX_BITS) < 2ull << INDEX_BITS;
 }
 
+/* The instruction loads the register. True when the walk ends. */
+static bool step_load(struct chase *chase, const struct decoded *d,
+		      const ZydisDecodedOperand *memory, bool copy)
+{
+	chase->ret->changed |= !copy;
+	chase->ret->shifted &= copy;
+	end_at(chase, d, ORIGIN_LOAD);
+	tell_operand(chase, d, memory);
+	chase->ret->width = memory->size / 8;
+	if (!copy || !is_slot(&chase->ret->from))
+		return true;
+	note_slot(chase, d);
+	chase->slot = chase->ret->from;
+	chase->reg = ZYDIS_REGISTER_NONE;
+	return false;
+}
+
+/* cltq: the same number, wider. */
+static bool is_widening(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_CDQE || mnemonic == ZYDIS_MNEMONIC_CWDE;
+}
+
 /* The instruction writes the register. True when the walk ends. */
 static bool step_register(struct chase *chase, const struct decoded *d)
 {
@@ -356,27 +379,14 @@ static bool step_register(struct chase *chase, const struct decoded *d)
 	bool copy = is_copy(d->instruction.mnemonic);
 	int source_number;
 
-	/* cltq: the same number, wider. */
-	if (d->instruction.mnemonic == ZYDIS_MNEMONIC_CDQE ||
-	    d->instruction.mnemonic == ZYDIS_MNEMONIC_CWDE)
+	if (is_widening(d->instruction.mnemonic))
 		return false;
 	/* Only the first operand is a result that is understood here; xchg and the like are not. */
 	if (d->operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    register_whole(d->operands[0].reg.value) != chase->reg)
 		return true;
-	if (memory && (copy || d->instruction.operand_count_visible >= 2)) {
-		chase->ret->changed |= !copy;
-		chase->ret->shifted &= copy;
-		end_at(chase, d, ORIGIN_LOAD);
-		tell_operand(chase, d, memory);
-		chase->ret->width = memory->size / 8;
-		if (!copy || !is_slot(&chase->ret->from))
-			return true;
-		note_slot(chase, d);
-		chase->slot = chase->ret->from;
-		chase->reg = ZYDIS_REGISTER_NONE;
-		return false;
-	}
+	if (memory && (copy || d->instruction.operand_count_visible >= 2))
+		return step_load(chase, d, memory, copy);
 	if (is_zeroing(d) || (copy && source->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)) {
 		end_at(chase, d, ORIGIN_IMMEDIATE);
 		chase->ret->immediate = is_zeroing(d) ? 0 : source->imm.value.u;

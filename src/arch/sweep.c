@@ -39,28 +39,33 @@ static void report(struct sweep *sweep, enum scan_match match, const struct swee
 
 /* ---- stores at an offset ---- */
 
+/* Instructions that store without naming the memory. */
+static bool stores_unnamed(const struct scan_query *query,
+			   const ZydisDecodedInstruction *instruction)
+{
+	switch (instruction->meta.category) {
+	case ZYDIS_CATEGORY_PUSH:
+	case ZYDIS_CATEGORY_CALL:
+		return query->stack;
+	case ZYDIS_CATEGORY_STRINGOP:
+	case ZYDIS_CATEGORY_CLZERO:
+	case ZYDIS_CATEGORY_MOVDIR:
+		return true;
+	default:
+		return instruction->mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU ||
+		       instruction->mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU ||
+		       instruction->mnemonic == ZYDIS_MNEMONIC_MASKMOVQ;
+	}
+}
+
 /* What nearly all instructions fail, told without their operands. */
 static bool may_store(const struct scan_query *query, const struct sweep_step *step)
 {
 	const ZydisDecodedInstruction *instruction = &step->d.instruction;
 	int64_t displacement = instruction->raw.disp.value;
 
-	if (!step->has_memory) {
-		switch (instruction->meta.category) {
-		case ZYDIS_CATEGORY_STRINGOP:
-			return true;
-		case ZYDIS_CATEGORY_PUSH:
-		case ZYDIS_CATEGORY_CALL:
-			return query->stack;
-		case ZYDIS_CATEGORY_CLZERO:
-		case ZYDIS_CATEGORY_MOVDIR:
-			return true;
-		default:
-			return instruction->mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU ||
-			       instruction->mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU ||
-			       instruction->mnemonic == ZYDIS_MNEMONIC_MASKMOVQ;
-		}
-	}
+	if (!step->has_memory)
+		return stores_unnamed(query, instruction);
 	/* The displacement of EVEX is scaled by what only the operands tell. */
 	if (instruction->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
 		return true;

@@ -45,6 +45,14 @@ struct option {
 	const char *bare; /* OPTION_TEXT: its value when none is given; NULL: one must be */
 };
 
+/* A row of a table of options: OPTION(TEXT, "cwd", "DIR", offsetof(…), "Run the program in DIR").
+ * What else it has comes last, as in `.choices = names`. */
+#define OPTION(type, option, value, place, text, ...)                                      \
+	{                                                                                  \
+		.name = (option), .kind = OPTION_##type, .metavar = (value), .help = text, \
+		.offset = (place), ##__VA_ARGS__                                           \
+	}
+
 struct option_group {
 	const char *title;
 	const struct option *options;	 /* ends with a NULL name */

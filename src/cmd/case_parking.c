@@ -103,16 +103,10 @@ static int park(const struct invocation *inv, struct err *err)
 }
 
 static const struct option park_option_table[] = {
-	{ .name = "because",
-	  .kind = OPTION_TEXT,
-	  .metavar = "TEXT",
-	  .offset = offsetof(struct case_options, because),
-	  .help = "Why it is set aside" },
-	{ .name = "until",
-	  .kind = OPTION_TEXT,
-	  .metavar = "TEXT",
-	  .offset = offsetof(struct case_options, until),
-	  .help = "What has to happen before somebody goes on" },
+	OPTION(TEXT, "because", "TEXT", offsetof(struct case_options, because),
+	       "Why it is set aside"),
+	OPTION(TEXT, "until", "TEXT", offsetof(struct case_options, until),
+	       "What has to happen before somebody goes on"),
 	OPTIONS_END,
 };
 
@@ -253,10 +247,8 @@ static int resume(const struct invocation *inv, struct err *err)
 }
 
 static const struct option resume_option_table[] = {
-	{ .name = "force",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct case_options, force),
-	  .help = "Resume it even when the gate does not open; the case remembers that" },
+	OPTION(FLAG, "force", NULL, offsetof(struct case_options, force),
+	       "Resume it even when the gate does not open; the case remembers that"),
 	OPTIONS_END,
 };
 

@@ -29,53 +29,29 @@ struct bisect_options {
 #define HASH_SHOWN 12
 
 static const struct option bisect_option_table[] = {
-	{ .name = "build",
-	  .kind = OPTION_TEXT,
-	  .metavar = "CMD",
-	  .offset = offsetof(struct bisect_options, build),
-	  .help = "Run CMD with sh at each commit before it is tested; a commit where it fails is "
-		  "skipped, and its neighbours are tried" },
-	{ .name = "first-parent",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct bisect_options, first_parent),
-	  .help = "Look at the line of first parents only: a merged branch counts as its merge" },
-	{ .name = "signature",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ID",
-	  .offset = offsetof(struct bisect_options, signature),
-	  .help = "Count only this failure, by the id that repro prints (default: any failure)" },
-	{ .name = "confidence",
-	  .kind = OPTION_SHARE,
-	  .metavar = "P",
-	  .offset = offsetof(struct bisect_options, confidence),
-	  .help = "How sure to be of the commit (default 0.99)" },
-	{ .name = "rate",
-	  .kind = OPTION_TEXT,
-	  .metavar = "R",
-	  .offset = offsetof(struct bisect_options, rate),
-	  .help = "How often BAD fails, where that is known: 20%, or as counted, 10/50. It saves "
-		  "trials, and must be right: what is only guessed is better left out (default: what "
-		  "the last repro of the same command in the case counted, else unknown)" },
-	{ .name = "careful",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct bisect_options, careful),
-	  .help = "Be as sure even when it counts that the rate is known from these trials alone; "
-		  "wanted for failures in fewer than one of ten runs" },
-	{ .name = "give-up",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000,
-	  .offset = offsetof(struct bisect_options, clean_limit),
-	  .help = "Say that BAD does not fail when N trials have all been clean (default 300)" },
-	{ .name = "worktrees",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1024,
-	  .offset = offsetof(struct bisect_options, worktrees),
-	  .help = "Keep up to N commits checked out and built at a time (default 4; one more than "
-		  "there are slots at least)" },
+	OPTION(TEXT, "build", "CMD", offsetof(struct bisect_options, build),
+	       "Run CMD with sh at each commit before it is tested; a commit where it fails is "
+	       "skipped, and its neighbours are tried"),
+	OPTION(FLAG, "first-parent", NULL, offsetof(struct bisect_options, first_parent),
+	       "Look at the line of first parents only: a merged branch counts as its merge"),
+	OPTION(TEXT, "signature", "ID", offsetof(struct bisect_options, signature),
+	       "Count only this failure, by the id that repro prints (default: any failure)"),
+	OPTION(SHARE, "confidence", "P", offsetof(struct bisect_options, confidence),
+	       "How sure to be of the commit (default 0.99)"),
+	OPTION(TEXT, "rate", "R", offsetof(struct bisect_options, rate),
+	       "How often BAD fails, where that is known: 20%, or as counted, 10/50. It saves "
+	       "trials, and must be right: what is only guessed is better left out (default: what "
+	       "the last repro of the same command in the case counted, else unknown)"),
+	OPTION(FLAG, "careful", NULL, offsetof(struct bisect_options, careful),
+	       "Be as sure even when it counts that the rate is known from these trials alone; "
+	       "wanted for failures in fewer than one of ten runs"),
+	OPTION(COUNT, "give-up", "N", offsetof(struct bisect_options, clean_limit),
+	       "Say that BAD does not fail when N trials have all been clean (default 300)",
+	       .min = 1, .max = 1000000),
+	OPTION(COUNT, "worktrees", "N", offsetof(struct bisect_options, worktrees),
+	       "Keep up to N commits checked out and built at a time (default 4; one more than "
+	       "there are slots at least)",
+	       .min = 1, .max = 1024),
 	OPTIONS_END,
 };
 

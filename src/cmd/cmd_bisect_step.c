@@ -35,24 +35,12 @@ struct step_options {
 #define CONFIDENCE_DEFAULT 0.99
 
 static const struct option step_option_table[] = {
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000,
-	  .offset = offsetof(struct step_options, trials),
-	  .help = "Good is what passes N times" },
-	{ .name = "rate",
-	  .kind = OPTION_SHARE,
-	  .metavar = "R",
-	  .offset = offsetof(struct step_options, rate),
-	  .help = "Or as often as a failure with this rate (20% or 0.2; default 20%) …" },
-	{ .name = "confidence",
-	  .kind = OPTION_SHARE,
-	  .metavar = "P",
-	  .offset = offsetof(struct step_options, confidence),
-	  .help = "… would take to show itself with this probability (default 0.99)" },
+	OPTION(COUNT, "trials", "N", offsetof(struct step_options, trials),
+	       "Good is what passes N times", .letter = 'n', .min = 1, .max = 1000000),
+	OPTION(SHARE, "rate", "R", offsetof(struct step_options, rate),
+	       "Or as often as a failure with this rate (20% or 0.2; default 20%) …"),
+	OPTION(SHARE, "confidence", "P", offsetof(struct step_options, confidence),
+	       "… would take to show itself with this probability (default 0.99)"),
 	OPTIONS_END,
 };
 

@@ -277,17 +277,11 @@ static int confirm(const struct invocation *inv, struct err *err)
 }
 
 static const struct option change_option_table[] = {
-	{ .name = "evidence",
-	  .kind = OPTION_TEXT,
-	  .metavar = "E",
-	  .offset = offsetof(struct case_options, evidence),
-	  .help = "The observation: the number of a trial, or e and the number of a stored piece of "
-		  "evidence (17, e3)" },
-	{ .name = "because",
-	  .kind = OPTION_TEXT,
-	  .metavar = "TEXT",
-	  .offset = offsetof(struct case_options, because),
-	  .help = "The observation in words" },
+	OPTION(TEXT, "evidence", "E", offsetof(struct case_options, evidence),
+	       "The observation: the number of a trial, or e and the number of a stored piece of "
+	       "evidence (17, e3)"),
+	OPTION(TEXT, "because", "TEXT", offsetof(struct case_options, because),
+	       "The observation in words"),
 	OPTIONS_END,
 };
 

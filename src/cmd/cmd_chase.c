@@ -29,48 +29,26 @@ struct chase_options {
 #define HOPS_DEFAULT 3
 
 static const struct option chase_option_table[] = {
-	{ .name = "from",
-	  .kind = OPTION_COUNT,
-	  .metavar = "TRIAL",
-	  .min = 1,
-	  .offset = offsetof(struct chase_options, from),
-	  .help = "Begin with the crash of this trial of the case, which was run with --observe ids "
-		  "(default: run it until it crashes)" },
-	{ .name = "from-evidence",
-	  .kind = OPTION_COUNT,
-	  .metavar = "E",
-	  .min = 1,
-	  .offset = offsetof(struct chase_options, from_evidence),
-	  .help = "Begin with this piece of evidence of the case: damaged bytes that 'redhand heap' "
-		  "found, a write or a holder that was seen" },
-	{ .name = "signature",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ID",
-	  .offset = offsetof(struct chase_options, signature),
-	  .help = "Chase this failure only, as 'redhand repro' names it" },
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000,
-	  .offset = offsetof(struct chase_options, trials),
-	  .help = "Run the program at most N times in all (default 400)" },
-	{ .name = "failures",
-	  .kind = OPTION_COUNT,
-	  .metavar = "K",
-	  .min = 1,
-	  .max = 100,
-	  .offset = offsetof(struct chase_options, wanted),
-	  .help = "Until it was caught in K failing trials, per hop (default 3, or 2 where each is proof: "
-		  "the very value that failed, in the very block)" },
-	{ .name = "hops",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 8,
-	  .offset = offsetof(struct chase_options, hops),
-	  .help = "Follow a value that was only copied over at most N homes (default 3)" },
+	OPTION(COUNT, "from", "TRIAL", offsetof(struct chase_options, from),
+	       "Begin with the crash of this trial of the case, which was run with --observe ids "
+	       "(default: run it until it crashes)",
+	       .min = 1),
+	OPTION(COUNT, "from-evidence", "E", offsetof(struct chase_options, from_evidence),
+	       "Begin with this piece of evidence of the case: damaged bytes that 'redhand heap' "
+	       "found, a write or a holder that was seen",
+	       .min = 1),
+	OPTION(TEXT, "signature", "ID", offsetof(struct chase_options, signature),
+	       "Chase this failure only, as 'redhand repro' names it"),
+	OPTION(COUNT, "trials", "N", offsetof(struct chase_options, trials),
+	       "Run the program at most N times in all (default 400)", .letter = 'n', .min = 1,
+	       .max = 1000000),
+	OPTION(COUNT, "failures", "K", offsetof(struct chase_options, wanted),
+	       "Until it was caught in K failing trials, per hop (default 3, or 2 where each is proof: "
+	       "the very value that failed, in the very block)",
+	       .min = 1, .max = 100),
+	OPTION(COUNT, "hops", "N", offsetof(struct chase_options, hops),
+	       "Follow a value that was only copied over at most N homes (default 3)", .min = 1,
+	       .max = 8),
 	OPTIONS_END,
 };
 
@@ -172,6 +150,40 @@ static int check_trial(struct case_store *cs, uint64_t number, struct err *err)
 	return err_set_remedy(err, "redhand case show names failing trials");
 }
 
+/* What it begins with, as far as the user named it. */
+struct named_start {
+	struct evidence_list known;
+	struct target target;
+	struct bystanders others;
+};
+
+static void start_deinit(struct named_start *start)
+{
+	evidence_list_deinit(&start->known);
+	target_deinit(&start->target);
+	bystanders_deinit(&start->others);
+}
+
+static int find_start(const struct chase_options *options, struct case_store *cs,
+		      struct named_start *start, struct chase_request *request, struct err *err)
+{
+	int r = options->from != 0 ? check_trial(cs, options->from, err) : 0;
+
+	if (r == 0 && options->signature) {
+		r = target_set(&start->target, cs, options->signature, err);
+		if (r == 0)
+			r = bystanders_read(&start->others, &start->target, cs, err);
+		request->target = &start->target;
+		request->others = &start->others;
+		request->start.unfailed = false;
+	}
+	if (r < 0)
+		return r;
+	return options->from_evidence != 0 ? find_lead(cs, options->from_evidence, &start->known,
+						       &request->start.lead, err)
+					   : case_clear_evidence(cs, err);
+}
+
 static int chase(const struct invocation *inv, struct readings *readings,
 		 struct chase_result *result, struct case_store **cs, struct err *err)
 {
@@ -193,13 +205,11 @@ static int chase(const struct invocation *inv, struct readings *readings,
 					 .progress = progress_show,
 					 .progress_ctx = &progress,
 					 .say = say };
-	AUTO(evidence_list_deinit) struct evidence_list known = { 0 };
-	AUTO(target_deinit) struct target target = { .faults = true };
-	AUTO(bystanders_deinit) struct bystanders others = { 0 };
+	AUTO(start_deinit) struct named_start start = { .target.faults = true };
 	AUTO(mem_freep) char *reason = NULL;
 	int r = trial_setup_init(&setup, &options->trial, "chase", inv->program, err);
 
-	setup.settings.readings = readings;
+	setup.settings.shared.readings = readings;
 	if (r == 0 && setup.unobserved)
 		r = err_set(err, -ENOTSUP, "%s: it cannot be chased", setup.unobserved);
 	if (r == 0)
@@ -211,20 +221,8 @@ static int chase(const struct invocation *inv, struct readings *readings,
 		r = common_need_case(&options->common, err);
 	if (r == 0)
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
-	if (r == 0 && options->from != 0)
-		r = check_trial(*cs, options->from, err);
-	if (r == 0 && options->signature) {
-		r = target_set(&target, *cs, options->signature, err);
-		if (r == 0)
-			r = bystanders_read(&others, &target, *cs, err);
-		request.target = &target;
-		request.others = &others;
-		request.start.unfailed = false;
-	}
-	if (r == 0 && options->from_evidence != 0)
-		r = find_lead(*cs, options->from_evidence, &known, &request.start.lead, err);
-	else if (r == 0)
-		r = case_clear_evidence(*cs, err);
+	if (r == 0)
+		r = find_start(options, *cs, &start, &request, err);
 	if (r < 0)
 		return r;
 	setup.settings.flags |= TRIAL_PYTHON;

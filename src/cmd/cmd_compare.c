@@ -36,51 +36,28 @@ static const char *const order_names[] = { "random", "abba", NULL };
 #define ORDER_ABBA 1
 
 static const struct option compare_option_table[] = {
-	{ .name = "arm",
-	  .kind = OPTION_LIST,
-	  .metavar = "NAME[:SETTING…]",
-	  .offset = offsetof(struct compare_options, arms),
-	  .help = "One of the things to compare; the first is what the others are compared with. "
-		  "Settings, separated by commas: NAME=VALUE sets an environment variable, "
-		  "unset=NAME removes one, jobs=N runs that many side by side, cmd=WORDS runs another command "
-		  "instead, such as an older build, args=WORDS puts more arguments behind the program's own, observe=OBSERVER chooses how closely it is "
-		  "watched (none, valgrind, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
-		  "{arm} in the command and in settings becomes the arm's name, so that each arm can have its own directory" },
-	{ .name = "on",
-	  .kind = OPTION_LIST,
-	  .metavar = "SPEC",
-	  .offset = offsetof(struct compare_options, on),
-	  .help = "What arms with observe=watch watch, as for redhand watch" },
-	{ .name = "when",
-	  .kind = OPTION_TEXT,
-	  .metavar = "EXPR",
-	  .offset = offsetof(struct compare_options, when),
-	  .help = "Which writes count there" },
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 10000000,
-	  .offset = offsetof(struct compare_options, trials),
-	  .help = "Trials per arm (default 60)" },
-	{ .name = "stop-early",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct compare_options, stop_early),
-	  .help = "Stop as soon as the answer is clear, by a test that allows looking after every "
-		  "trial" },
-	{ .name = "order",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "HOW",
-	  .choices = order_names,
-	  .offset = offsetof(struct compare_options, order),
-	  .help = "How the arms take turns: random (default), or abba: A B, then B A, and so on" },
-	{ .name = "seed",
-	  .kind = OPTION_TEXT,
-	  .metavar = "N",
-	  .offset = offsetof(struct compare_options, seed),
-	  .help = "Seed for the order in which the arms take turns (default: a new one, printed at "
-		  "the end)" },
+	OPTION(LIST, "arm", "NAME[:SETTING…]", offsetof(struct compare_options, arms),
+	       "One of the things to compare; the first is what the others are compared with. "
+	       "Settings, separated by commas: NAME=VALUE sets an environment variable, "
+	       "unset=NAME removes one, jobs=N runs that many side by side, cmd=WORDS runs another command "
+	       "instead, such as an older build, args=WORDS puts more arguments behind the program's own, observe=OBSERVER chooses how closely it is "
+	       "watched (none, valgrind, crash, ids, heap, watch), chaos=KNOBS how it is disturbed (as for --chaos). "
+	       "{arm} in the command and in settings becomes the arm's name, so that each arm can have its own directory"),
+	OPTION(LIST, "on", "SPEC", offsetof(struct compare_options, on),
+	       "What arms with observe=watch watch, as for redhand watch"),
+	OPTION(TEXT, "when", "EXPR", offsetof(struct compare_options, when),
+	       "Which writes count there"),
+	OPTION(COUNT, "trials", "N", offsetof(struct compare_options, trials),
+	       "Trials per arm (default 60)", .letter = 'n', .min = 1, .max = 10000000),
+	OPTION(FLAG, "stop-early", NULL, offsetof(struct compare_options, stop_early),
+	       "Stop as soon as the answer is clear, by a test that allows looking after every "
+	       "trial"),
+	OPTION(CHOICE, "order", "HOW", offsetof(struct compare_options, order),
+	       "How the arms take turns: random (default), or abba: A B, then B A, and so on",
+	       .choices = order_names),
+	OPTION(TEXT, "seed", "N", offsetof(struct compare_options, seed),
+	       "Seed for the order in which the arms take turns (default: a new one, printed at "
+	       "the end)"),
 	OPTIONS_END,
 };
 

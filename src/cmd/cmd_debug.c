@@ -18,22 +18,14 @@ struct debug_options {
 };
 
 static const struct option log_option_table[] = {
-	{ .name = "rings",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct debug_options, rings),
-	  .help = "And the history of blocks: a line LIFE for each that was freed or resized" },
-	{ .name = "contexts",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct debug_options, contexts),
-	  .help = "And a line ROW for each place that allocates, with its counters" },
-	{ .name = "watch",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct debug_options, watch),
-	  .help = "And what was watched, who wrote there, and the last hits" },
-	{ .name = "keys",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct debug_options, keys),
-	  .help = "And a line KEY for each block that was freed: what names it in another run" },
+	OPTION(FLAG, "rings", NULL, offsetof(struct debug_options, rings),
+	       "And the history of blocks: a line LIFE for each that was freed or resized"),
+	OPTION(FLAG, "contexts", NULL, offsetof(struct debug_options, contexts),
+	       "And a line ROW for each place that allocates, with its counters"),
+	OPTION(FLAG, "watch", NULL, offsetof(struct debug_options, watch),
+	       "And what was watched, who wrote there, and the last hits"),
+	OPTION(FLAG, "keys", NULL, offsetof(struct debug_options, keys),
+	       "And a line KEY for each block that was freed: what names it in another run"),
 	OPTIONS_END,
 };
 

@@ -48,90 +48,55 @@ static const char *const sample_names[] = { "adaptive", "full", NULL };
 static const char *const sweep_at_names[] = { "free", "lines", "crash", NULL };
 
 static const struct option heap_option_table[] = {
-	{ .name = "quarantine",
-	  .kind = OPTION_COUNT,
-	  .metavar = "MIB",
-	  .min = 0,
-	  .max = PLAN_QUARANTINE_MIB_MAX,
-	  .offset = offsetof(struct heap_options, quarantine_mib),
-	  .help = "Keep so much of freed memory back, overwritten, to see who still writes to it "
-		  "(default 64)" },
-	{ .name = "sample",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "HOW",
-	  .choices = sample_names,
-	  .offset = offsetof(struct heap_options, sample),
-	  .help = "Which blocks have guards and go through quarantine: all of rare contexts and some "
-		  "of those that make many, and all from the first trial on that fails or finds "
-		  "something (adaptive, default), or all of them (full; always so with --sweep and "
-		  "--poison-chance)" },
-	{ .name = "fence",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct heap_options, fence),
-	  .help = "Fences from the start: each block ends at a closed page, and a freed block's pages "
-		  "are closed, so that reads are seen as well as writes; without this option only when "
-		  "guards have found nothing" },
-	{ .name = "no-fence",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct heap_options, no_fence),
-	  .help = "No trials with fences" },
-	{ .name = "fence-place",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "HOW",
-	  .choices = fence_place_names,
-	  .offset = offsetof(struct heap_options, fence_place),
-	  .help = "Where a block with a fence lies: its end as near to the closed page as its "
-		  "alignment allows (aligned, default), right at it, which not every program stands "
-		  "(exact), or its start right behind a closed page, against accesses before it "
-		  "(front)" },
-	{ .name = "sweep",
-	  .kind = OPTION_TEXT,
-	  .metavar = "WHOSE",
-	  .offset = offsetof(struct heap_options, sweep),
-	  .help = "When a block is freed, look through all memory for who still points to it: blocks "
-		  "that the function WHOSE allocates, itself or further down; those of a context, by "
-		  "its 16 hexadecimal digits; all; or sampled: any, as often as a tenth of the time "
-		  "allows" },
-	{ .name = "sweep-at",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "WHEN",
-	  .choices = sweep_at_names,
-	  .offset = offsetof(struct heap_options, sweep_at),
-	  .help = "When to look: at each such free (free, default), before each line of output for "
-		  "all that were freed since the last (lines), or only at a crash (crash)" },
-	{ .name = "poison-chance",
-	  .kind = OPTION_TEXT,
-	  .metavar = "P",
-	  .offset = offsetof(struct heap_options, poison_chance),
-	  .help = "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
-		  "tell with which context's the failure goes: who only reads what was freed is found "
-		  "so" },
-	{ .name = "no-python-objects",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct heap_options, no_python_objects),
-	  .help = "No guards around objects of CPython, only around what Python itself takes from "
-		  "malloc: several times faster, and an object that is used after its end is not "
-		  "seen" },
-	{ .name = "seed",
-	  .kind = OPTION_TEXT,
-	  .metavar = "N",
-	  .offset = offsetof(struct heap_options, seed),
-	  .help = "Seed for the guards, for the order of trials and for --poison-chance (default: a "
-		  "new one, printed at the end)" },
-	{ .name = "growth",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct heap_options, growth),
-	  .help = "Something else: which sites allocate blocks that stay, test after test" },
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000,
-	  .offset = offsetof(struct heap_options, trials),
-	  .help = "Run the program N times, and as often without guards to compare (default 5; "
-		  "with --poison-chance 40, and up to 400 while too few have failed to tell; 3 "
-		  "with --growth, both without a comparison)" },
+	OPTION(COUNT, "quarantine", "MIB", offsetof(struct heap_options, quarantine_mib),
+	       "Keep so much of freed memory back, overwritten, to see who still writes to it "
+	       "(default 64)",
+	       .min = 0, .max = PLAN_QUARANTINE_MIB_MAX),
+	OPTION(CHOICE, "sample", "HOW", offsetof(struct heap_options, sample),
+	       "Which blocks have guards and go through quarantine: all of rare contexts and some "
+	       "of those that make many, and all from the first trial on that fails or finds "
+	       "something (adaptive, default), or all of them (full; always so with --sweep and "
+	       "--poison-chance)",
+	       .choices = sample_names),
+	OPTION(FLAG, "fence", NULL, offsetof(struct heap_options, fence),
+	       "Fences from the start: each block ends at a closed page, and a freed block's pages "
+	       "are closed, so that reads are seen as well as writes; without this option only when "
+	       "guards have found nothing"),
+	OPTION(FLAG, "no-fence", NULL, offsetof(struct heap_options, no_fence),
+	       "No trials with fences"),
+	OPTION(CHOICE, "fence-place", "HOW", offsetof(struct heap_options, fence_place),
+	       "Where a block with a fence lies: its end as near to the closed page as its "
+	       "alignment allows (aligned, default), right at it, which not every program stands "
+	       "(exact), or its start right behind a closed page, against accesses before it "
+	       "(front)",
+	       .choices = fence_place_names),
+	OPTION(TEXT, "sweep", "WHOSE", offsetof(struct heap_options, sweep),
+	       "When a block is freed, look through all memory for who still points to it: blocks "
+	       "that the function WHOSE allocates, itself or further down; those of a context, by "
+	       "its 16 hexadecimal digits; all; or sampled: any, as often as a tenth of the time "
+	       "allows"),
+	OPTION(CHOICE, "sweep-at", "WHEN", offsetof(struct heap_options, sweep_at),
+	       "When to look: at each such free (free, default), before each line of output for "
+	       "all that were freed since the last (lines), or only at a crash (crash)",
+	       .choices = sweep_at_names),
+	OPTION(TEXT, "poison-chance", "P", offsetof(struct heap_options, poison_chance),
+	       "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
+	       "tell with which context's the failure goes: who only reads what was freed is found "
+	       "so"),
+	OPTION(FLAG, "no-python-objects", NULL, offsetof(struct heap_options, no_python_objects),
+	       "No guards around objects of CPython, only around what Python itself takes from "
+	       "malloc: several times faster, and an object that is used after its end is not "
+	       "seen"),
+	OPTION(TEXT, "seed", "N", offsetof(struct heap_options, seed),
+	       "Seed for the guards, for the order of trials and for --poison-chance (default: a "
+	       "new one, printed at the end)"),
+	OPTION(FLAG, "growth", NULL, offsetof(struct heap_options, growth),
+	       "Something else: which sites allocate blocks that stay, test after test"),
+	OPTION(COUNT, "trials", "N", offsetof(struct heap_options, trials),
+	       "Run the program N times, and as often without guards to compare (default 5; "
+	       "with --poison-chance 40, and up to 400 while too few have failed to tell; 3 "
+	       "with --growth, both without a comparison)",
+	       .letter = 'n', .min = 1, .max = 1000),
 	OPTIONS_END,
 };
 
@@ -285,11 +250,11 @@ static int fill_fence(const struct heap_options *options, struct heap_request *r
 		return err_set(err, -EINVAL,
 			       "--fence does not go together with --no-fence, --sweep and "
 			       "--poison-chance");
-	request->fence_flags = flags[options->fence_place];
+	request->fence.flags = flags[options->fence_place];
 	if (options->fence)
-		request->fencing = HEAP_FENCE_INSTEAD;
+		request->fence.when = HEAP_FENCE_INSTEAD;
 	else if (!options->no_fence && !options->sweep && !options->poison_chance)
-		request->fencing = HEAP_FENCE_AFTERWARDS;
+		request->fence.when = HEAP_FENCE_AFTERWARDS;
 	return 0;
 }
 

@@ -44,45 +44,26 @@ static const char *const framework_choices[] = { "auto",     "none", "pytest", "
 #define FRAMEWORK_NONE 1
 
 static const struct option hunt_option_table[] = {
-	{ .name = "budget",
-	  .kind = OPTION_TEXT,
-	  .metavar = "TIME",
-	  .offset = offsetof(struct hunt_options, budget),
-	  .help = "How long the hunt may take (10m, 2h; default " BUDGET_DEFAULT
-		  "), or how many trials (500trials), or how many of them may fail (6failures), or "
-		  "several of these with commas" },
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .offset = offsetof(struct hunt_options, trials),
-	  .help = "Run the program at most N times in all (default: no limit but the time); the same "
-		  "as --budget Ntrials" },
-	{ .name = "signature",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ID",
-	  .offset = offsetof(struct hunt_options, signature),
-	  .help = "Hunt this failure (default: the crash that comes and goes most often)" },
-	{ .name = "framework",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "NAME",
-	  .choices = framework_choices,
-	  .offset = offsetof(struct hunt_options, framework),
-	  .help = "The program's test framework, whose list of tests is made shorter: none, or "
-		  "as for minimize (default: found out)" },
-	{ .name = "tests",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct hunt_options, tests),
-	  .help = "Names of tests, one a line, for --framework list; {tests} in the program's "
-		  "arguments is replaced by them" },
-	{ .name = "sentinel",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .offset = offsetof(struct hunt_options, sentinel),
-	  .help = "Where to write the sentinel that can tell when it is fixed (default: sentinel in "
-		  "the case directory)" },
+	OPTION(TEXT, "budget", "TIME", offsetof(struct hunt_options, budget),
+	       "How long the hunt may take (10m, 2h; default " BUDGET_DEFAULT
+	       "), or how many trials (500trials), or how many of them may fail (6failures), or "
+	       "several of these with commas"),
+	OPTION(COUNT, "trials", "N", offsetof(struct hunt_options, trials),
+	       "Run the program at most N times in all (default: no limit but the time); the same "
+	       "as --budget Ntrials",
+	       .letter = 'n', .min = 1),
+	OPTION(TEXT, "signature", "ID", offsetof(struct hunt_options, signature),
+	       "Hunt this failure (default: the crash that comes and goes most often)"),
+	OPTION(CHOICE, "framework", "NAME", offsetof(struct hunt_options, framework),
+	       "The program's test framework, whose list of tests is made shorter: none, or "
+	       "as for minimize (default: found out)",
+	       .choices = framework_choices),
+	OPTION(TEXT, "tests", "FILE", offsetof(struct hunt_options, tests),
+	       "Names of tests, one a line, for --framework list; {tests} in the program's "
+	       "arguments is replaced by them"),
+	OPTION(TEXT, "sentinel", "DIR", offsetof(struct hunt_options, sentinel),
+	       "Where to write the sentinel that can tell when it is fixed (default: sentinel in "
+	       "the case directory)"),
 	OPTIONS_END,
 };
 
@@ -272,7 +253,7 @@ static int set_up(const struct invocation *inv, struct hunting *h, struct err *e
 		r = trial_setup_open(&h->plain, options->common.case_dir, &h->cs, err);
 	if (r < 0)
 		return r;
-	h->plain.settings.readings = &h->readings;
+	h->plain.settings.shared.readings = &h->readings;
 	trial_setup_join(&h->close, &h->plain);
 	trial_setup_join(&h->list, &h->plain);
 	if (h->has_tests)

@@ -30,56 +30,31 @@ static const char *const framework_names[] = { "auto",	   "pytest", "gtest", "ct
 					       "unittest", "list",   "usage", NULL };
 
 static const struct option minimize_option_table[] = {
-	{ .name = "framework",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "NAME",
-	  .choices = framework_names,
-	  .offset = offsetof(struct minimize_options, framework),
-	  .help = "How the program takes a list of tests: auto (default: told from the command), "
-		  "pytest, gtest, ctest, unittest; usage: the program's own --help says how it lists its "
-		  "tests and takes their names, [--list] [NAME...]; or list, with --tests and {tests}, {tests:SEP} "
-		  "or {tests_file} in the command where the tests go" },
-	{ .name = "tests",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct minimize_options, tests),
-	  .help = "The full list for --framework list: one test a line, in the order in which they "
-		  "run; empty lines and those that begin with # are skipped" },
-	{ .name = "shrink",
-	  .kind = OPTION_TEXT,
-	  .metavar = "WHAT",
-	  .offset = offsetof(struct minimize_options, shrink),
-	  .help = "Minimise something else than tests: env (environment variables), args (the "
-		  "program's arguments), or the lines of a file that the command names" },
-	{ .name = "victim",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct minimize_options, victim),
-	  .help = "The test that fails; it stays in every list, and nothing runs after it (default: "
-		  "the one that was running when the full list failed)" },
-	{ .name = "signature",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ID",
-	  .offset = offsetof(struct minimize_options, signature),
-	  .help = "The failure to chase, by the id that repro prints (default: the crash that the "
-		  "full list shows most often)" },
-	{ .name = "confidence",
-	  .kind = OPTION_SHARE,
-	  .metavar = "P",
-	  .offset = offsetof(struct minimize_options, confidence),
-	  .help = "How sure to be that each test of the list is needed (default 0.99)" },
-	{ .name = "baseline",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000,
-	  .offset = offsetof(struct minimize_options, baseline),
-	  .help = "Give up when N runs of the full list have been clean (default 300)" },
-	{ .name = "seed",
-	  .kind = OPTION_TEXT,
-	  .metavar = "N",
-	  .offset = offsetof(struct minimize_options, seed),
-	  .help = "Seed for what is tried in random order (default: a new one, printed at the end)" },
+	OPTION(CHOICE, "framework", "NAME", offsetof(struct minimize_options, framework),
+	       "How the program takes a list of tests: auto (default: told from the command), "
+	       "pytest, gtest, ctest, unittest; usage: the program's own --help says how it lists its "
+	       "tests and takes their names, [--list] [NAME...]; or list, with --tests and {tests}, {tests:SEP} "
+	       "or {tests_file} in the command where the tests go",
+	       .choices = framework_names),
+	OPTION(TEXT, "tests", "FILE", offsetof(struct minimize_options, tests),
+	       "The full list for --framework list: one test a line, in the order in which they "
+	       "run; empty lines and those that begin with # are skipped"),
+	OPTION(TEXT, "shrink", "WHAT", offsetof(struct minimize_options, shrink),
+	       "Minimise something else than tests: env (environment variables), args (the "
+	       "program's arguments), or the lines of a file that the command names"),
+	OPTION(TEXT, "victim", "NAME", offsetof(struct minimize_options, victim),
+	       "The test that fails; it stays in every list, and nothing runs after it (default: "
+	       "the one that was running when the full list failed)"),
+	OPTION(TEXT, "signature", "ID", offsetof(struct minimize_options, signature),
+	       "The failure to chase, by the id that repro prints (default: the crash that the "
+	       "full list shows most often)"),
+	OPTION(SHARE, "confidence", "P", offsetof(struct minimize_options, confidence),
+	       "How sure to be that each test of the list is needed (default 0.99)"),
+	OPTION(COUNT, "baseline", "N", offsetof(struct minimize_options, baseline),
+	       "Give up when N runs of the full list have been clean (default 300)", .min = 1,
+	       .max = 1000000),
+	OPTION(TEXT, "seed", "N", offsetof(struct minimize_options, seed),
+	       "Seed for what is tried in random order (default: a new one, printed at the end)"),
 	OPTIONS_END,
 };
 

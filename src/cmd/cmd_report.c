@@ -35,31 +35,19 @@ struct report_options {
 static const char *const format_names[] = { "text", "md", "json", "sarif", "gcc", "html", NULL };
 
 static const struct option report_option_table[] = {
-	{ .name = "format",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "FORMAT",
-	  .choices = format_names,
-	  .offset = offsetof(struct report_options, format),
-	  .help = "text (default: for a terminal), md (Markdown), json (the same as --json), sarif "
-		  "(SARIF 2.1.0, for code hosts and editors), gcc (file:line: error: …, as editors "
-		  "read it from compilers), html (a page for a browser, one file)" },
-	{ .name = "output",
-	  .letter = 'o',
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct report_options, output),
-	  .help = "Write to FILE instead of stdout" },
-	{ .name = "share",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct report_options, share),
-	  .help = "Leave out what is nobody else's concern: memory contents, values of variables, the "
-		  "machine's name, the home directory, the place of the project" },
-	{ .name = "root",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .offset = offsetof(struct report_options, root),
-	  .help = "The project's root; files below it are named relative to it (default: the git "
-		  "root above the directory where the trials were run, or that directory)" },
+	OPTION(CHOICE, "format", "FORMAT", offsetof(struct report_options, format),
+	       "text (default: for a terminal), md (Markdown), json (the same as --json), sarif "
+	       "(SARIF 2.1.0, for code hosts and editors), gcc (file:line: error: …, as editors "
+	       "read it from compilers), html (a page for a browser, one file)",
+	       .choices = format_names),
+	OPTION(TEXT, "output", "FILE", offsetof(struct report_options, output),
+	       "Write to FILE instead of stdout", .letter = 'o'),
+	OPTION(FLAG, "share", NULL, offsetof(struct report_options, share),
+	       "Leave out what is nobody else's concern: memory contents, values of variables, the "
+	       "machine's name, the home directory, the place of the project"),
+	OPTION(TEXT, "root", "DIR", offsetof(struct report_options, root),
+	       "The project's root; files below it are named relative to it (default: the git "
+	       "root above the directory where the trials were run, or that directory)"),
 	OPTIONS_END,
 };
 

@@ -20,26 +20,14 @@ struct repro_options {
 #define TRIALS_DEFAULT 100
 
 static const struct option repro_option_table[] = {
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000000,
-	  .offset = offsetof(struct repro_options, trials),
-	  .help = "Run the program N times in all (default 100; with --failures or --precision and "
-		  "no -n: at most 100000)" },
-	{ .name = "failures",
-	  .kind = OPTION_COUNT,
-	  .metavar = "K",
-	  .min = 1,
-	  .offset = offsetof(struct repro_options, failures),
-	  .help = "Stop when K trials have failed" },
-	{ .name = "precision",
-	  .kind = OPTION_SHARE,
-	  .metavar = "P",
-	  .offset = offsetof(struct repro_options, precision),
-	  .help = "Stop when the 95 % interval of the failure rate is narrower than P (0.1 or 10%)" },
+	OPTION(COUNT, "trials", "N", offsetof(struct repro_options, trials),
+	       "Run the program N times in all (default 100; with --failures or --precision and "
+	       "no -n: at most 100000)",
+	       .letter = 'n', .min = 1, .max = 1000000000),
+	OPTION(COUNT, "failures", "K", offsetof(struct repro_options, failures),
+	       "Stop when K trials have failed", .min = 1),
+	OPTION(SHARE, "precision", "P", offsetof(struct repro_options, precision),
+	       "Stop when the 95 % interval of the failure rate is narrower than P (0.1 or 10%)"),
 	OPTIONS_END,
 };
 

@@ -37,83 +37,47 @@ struct scan_options {
 };
 
 static const struct option where_table[] = {
-	{ .name = "pid",
-	  .kind = OPTION_COUNT,
-	  .metavar = "P",
-	  .min = 1,
-	  .max = INT_MAX,
-	  .offset = offsetof(struct scan_options, pid),
-	  .help = "All code of the running process P: its program, libraries, and what it emitted "
-		  "itself. Only reads, while it runs on" },
-	{ .name = "trial",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .offset = offsetof(struct scan_options, trial),
-	  .help = "All code of trial N of the case: the files that its processes had loaded, and "
-		  "with --observe ids the code that they had emitted" },
+	OPTION(COUNT, "pid", "P", offsetof(struct scan_options, pid),
+	       "All code of the running process P: its program, libraries, and what it emitted "
+	       "itself. Only reads, while it runs on",
+	       .min = 1, .max = INT_MAX),
+	OPTION(COUNT, "trial", "N", offsetof(struct scan_options, trial),
+	       "All code of trial N of the case: the files that its processes had loaded, and "
+	       "with --observe ids the code that they had emitted",
+	       .min = 1),
 	OPTIONS_END,
 };
 
 static const struct option what_table[] = {
-	{ .name = "store",
-	  .kind = OPTION_TEXT,
-	  .metavar = "OFFSET[:WIDTH]",
-	  .offset = offsetof(struct scan_options, store),
-	  .help = "Instructions that write to OFFSET from a base register: those that begin there, "
-		  "and those that begin before and cover it. With WIDTH, the size of the field, all "
-		  "that write any byte of it, told apart: exact, narrower, wider, covers" },
-	{ .name = "reg",
-	  .kind = OPTION_LIST,
-	  .metavar = "REG",
-	  .offset = offsetof(struct scan_options, registers),
-	  .help = "Only with this base register; may be given more than once" },
-	{ .name = "fit",
-	  .kind = OPTION_LIST,
-	  .metavar = "FIT",
-	  .offset = offsetof(struct scan_options, fits),
-	  .help = "Only stores that are exact, narrower, wider, covers, begins (without WIDTH) or any "
-		  "(of any width: rep stos, rep movs); may be given more than once" },
-	{ .name = "stack",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct scan_options, stack),
-	  .help = "Also stores relative to the stack pointer, and push and call" },
-	{ .name = "address",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ADDR[:LEN]",
-	  .offset = offsetof(struct scan_options, address),
-	  .help = "Instructions that write to this address or mention it: operands relative to the "
-		  "instruction pointer, immediates, targets of calls. In a file by the file's own "
-		  "addresses" },
-	{ .name = "global",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, global),
-	  .help = "Instructions that write to this global variable or mention it: NAME, FILE.c:NAME "
-		  "where several files have one of that name, with debug information also NAME.FIELD. "
-		  "--store then tells which part of it" },
-	{ .name = "value",
-	  .kind = OPTION_TEXT,
-	  .metavar = "CONST",
-	  .offset = offsetof(struct scan_options, value),
-	  .help = "Instructions that have this constant as an immediate" },
-	{ .name = "module",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, module),
-	  .help = "Of a process or trial only this program or library, a name or a pattern as the "
-		  "shell knows them; 'emitted' for the code that is in no file" },
-	{ .name = "function",
-	  .kind = OPTION_TEXT,
-	  .metavar = "NAME",
-	  .offset = offsetof(struct scan_options, function),
-	  .help = "Only in this function, wherever it was inlined to; a name or a pattern as the "
-		  "shell knows them" },
-	{ .name = "limit",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .offset = offsetof(struct scan_options, limit),
-	  .help = "List at most N instructions and count the rest (default 2000; 0: list all)" },
+	OPTION(TEXT, "store", "OFFSET[:WIDTH]", offsetof(struct scan_options, store),
+	       "Instructions that write to OFFSET from a base register: those that begin there, "
+	       "and those that begin before and cover it. With WIDTH, the size of the field, all "
+	       "that write any byte of it, told apart: exact, narrower, wider, covers"),
+	OPTION(LIST, "reg", "REG", offsetof(struct scan_options, registers),
+	       "Only with this base register; may be given more than once"),
+	OPTION(LIST, "fit", "FIT", offsetof(struct scan_options, fits),
+	       "Only stores that are exact, narrower, wider, covers, begins (without WIDTH) or any "
+	       "(of any width: rep stos, rep movs); may be given more than once"),
+	OPTION(FLAG, "stack", NULL, offsetof(struct scan_options, stack),
+	       "Also stores relative to the stack pointer, and push and call"),
+	OPTION(TEXT, "address", "ADDR[:LEN]", offsetof(struct scan_options, address),
+	       "Instructions that write to this address or mention it: operands relative to the "
+	       "instruction pointer, immediates, targets of calls. In a file by the file's own "
+	       "addresses"),
+	OPTION(TEXT, "global", "NAME", offsetof(struct scan_options, global),
+	       "Instructions that write to this global variable or mention it: NAME, FILE.c:NAME "
+	       "where several files have one of that name, with debug information also NAME.FIELD. "
+	       "--store then tells which part of it"),
+	OPTION(TEXT, "value", "CONST", offsetof(struct scan_options, value),
+	       "Instructions that have this constant as an immediate"),
+	OPTION(TEXT, "module", "NAME", offsetof(struct scan_options, module),
+	       "Of a process or trial only this program or library, a name or a pattern as the "
+	       "shell knows them; 'emitted' for the code that is in no file"),
+	OPTION(TEXT, "function", "NAME", offsetof(struct scan_options, function),
+	       "Only in this function, wherever it was inlined to; a name or a pattern as the "
+	       "shell knows them"),
+	OPTION(COUNT, "limit", "N", offsetof(struct scan_options, limit),
+	       "List at most N instructions and count the rest (default 2000; 0: list all)"),
 	OPTIONS_END,
 };
 
@@ -232,16 +196,9 @@ static int parse_fits(const struct option_list *names, uint32_t *ret, struct err
 	return 0;
 }
 
-static int check(const struct invocation *inv, struct scan_request *request, struct err *err)
+static int parse_query(const struct scan_options *options, struct scan_request *request,
+		       struct err *err)
 {
-	const struct scan_options *options = inv->options;
-	unsigned int places = (inv->arg_count > 0) + (options->pid > 0) + (options->trial > 0);
-
-	if (places != 1) {
-		(void)err_set(err, -EINVAL, "scan wants %s: a FILE, --pid P or --trial N",
-			      places == 0 ? "to know where to look" : "one place to look at");
-		return err_set_remedy(err, "redhand scan ./program --store 0x18:8");
-	}
 	if (options->store && parse_store(options->store, &request->query, err) < 0)
 		return err_set_prefix(err, "--store");
 	if (options->address && parse_address(options->address, &request->query, err) < 0)
@@ -252,6 +209,21 @@ static int check(const struct invocation *inv, struct scan_request *request, str
 		return err_set_prefix(err, "--reg");
 	if (parse_fits(&options->fits, &request->fits, err) < 0)
 		return err_set_prefix(err, "--fit");
+	return 0;
+}
+
+static int check(const struct invocation *inv, struct scan_request *request, struct err *err)
+{
+	const struct scan_options *options = inv->options;
+	unsigned int places = (inv->arg_count > 0) + (options->pid > 0) + (options->trial > 0);
+
+	if (places != 1) {
+		(void)err_set(err, -EINVAL, "scan wants %s: a FILE, --pid P or --trial N",
+			      places == 0 ? "to know where to look" : "one place to look at");
+		return err_set_remedy(err, "redhand scan ./program --store 0x18:8");
+	}
+	if (parse_query(options, request, err) < 0)
+		return err->code;
 	request->query.has_value = options->value != NULL;
 	request->query.stack = options->stack;
 	request->global = options->global;

@@ -28,43 +28,26 @@ struct create_options {
 };
 
 static const struct option create_option_table[] = {
-	{ .name = "dir",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .offset = offsetof(struct create_options, dir),
-	  .help = "Where to write it: a new directory inside the project (default " SENTINEL_DIR_DEFAULT
-		  ")" },
-	{ .name = "from-series",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .offset = offsetof(struct create_options, series),
-	  .help = "What to make it from, by the number that case show prints (default: the newest "
-		  "list that minimize found, else the newest series with a failure that comes and "
-		  "goes, of repro or hunt before one of chase or watch, which stop at failures)" },
-	{ .name = "signature",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ID",
-	  .offset = offsetof(struct create_options, signature),
-	  .help = "The failure to guard, by the id that repro prints (default: the crash that the "
-		  "series shows most often)" },
-	{ .name = "file",
-	  .kind = OPTION_LIST,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct create_options, files),
-	  .help = "Copy FILE verbatim, and where the command names it, have it use the copy. Scripts "
-		  "of the project that the command names are copied without being asked, but used "
-		  "where they lie. May be given more than once" },
-	{ .name = "env",
-	  .kind = OPTION_LIST,
-	  .metavar = "NAME[=VALUE]",
-	  .offset = offsetof(struct create_options, env),
-	  .help = "Record this environment variable, too, with its present value or the one given; "
-		  "without it only those of --slot-env are. May be given more than once" },
-	{ .name = "replace",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct create_options, replace),
-	  .help = "Replace a sentinel that is there already" },
+	OPTION(TEXT, "dir", "DIR", offsetof(struct create_options, dir),
+	       "Where to write it: a new directory inside the project (default " SENTINEL_DIR_DEFAULT
+	       ")"),
+	OPTION(COUNT, "from-series", "N", offsetof(struct create_options, series),
+	       "What to make it from, by the number that case show prints (default: the newest "
+	       "list that minimize found, else the newest series with a failure that comes and "
+	       "goes, of repro or hunt before one of chase or watch, which stop at failures)",
+	       .min = 1),
+	OPTION(TEXT, "signature", "ID", offsetof(struct create_options, signature),
+	       "The failure to guard, by the id that repro prints (default: the crash that the "
+	       "series shows most often)"),
+	OPTION(LIST, "file", "FILE", offsetof(struct create_options, files),
+	       "Copy FILE verbatim, and where the command names it, have it use the copy. Scripts "
+	       "of the project that the command names are copied without being asked, but used "
+	       "where they lie. May be given more than once"),
+	OPTION(LIST, "env", "NAME[=VALUE]", offsetof(struct create_options, env),
+	       "Record this environment variable, too, with its present value or the one given; "
+	       "without it only those of --slot-env are. May be given more than once"),
+	OPTION(FLAG, "replace", NULL, offsetof(struct create_options, replace),
+	       "Replace a sentinel that is there already"),
 	OPTIONS_END,
 };
 
@@ -169,45 +152,27 @@ struct run_options {
 };
 
 static const struct option run_option_table[] = {
-	{ .name = "expect",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "WHAT",
-	  .choices = expectation_names,
-	  .offset = offsetof(struct run_options, expect),
-	  .help = "fails (default): the known failure must still be there; fixed: it must be gone" },
-	{ .name = "confidence",
-	  .kind = OPTION_TEXT,
-	  .metavar = "P",
-	  .offset = offsetof(struct run_options, confidence),
-	  .help = "How sure to be before calling it gone (default 99 %): as many clean trials are run "
-		  "as rule out with that probability that the recorded rate has not changed; a "
-		  "failure one time in five takes 21" },
-	{ .name = "careful",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct run_options, careful),
-	  .help = "Also count that the recorded rate is itself an estimate from so many runs: more "
-		  "trials, until Fisher's exact test says it" },
-	{ .name = "allow-others",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct run_options, allow_others),
-	  .help = "With --expect fixed: failures of other kinds do not stand against it. Without this "
-		  "they do, because damaged memory fails in more than one place; those that every "
-		  "run showed when the sentinel was made never do" },
-	{ .name = "root",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .offset = offsetof(struct run_options, root),
-	  .help = "The project's directory (default: found from where the sentinel lies)" },
-	{ .name = "yes",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct run_options, yes),
-	  .help = "Run it without a question. Without this, a sentinel that this user did not make "
-		  "is shown and asked about first" },
-	{ .name = "junit",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct run_options, junit),
-	  .help = "Write the result as JUnit XML, too" },
+	OPTION(CHOICE, "expect", "WHAT", offsetof(struct run_options, expect),
+	       "fails (default): the known failure must still be there; fixed: it must be gone",
+	       .choices = expectation_names),
+	OPTION(TEXT, "confidence", "P", offsetof(struct run_options, confidence),
+	       "How sure to be before calling it gone (default 99 %): as many clean trials are run "
+	       "as rule out with that probability that the recorded rate has not changed; a "
+	       "failure one time in five takes 21"),
+	OPTION(FLAG, "careful", NULL, offsetof(struct run_options, careful),
+	       "Also count that the recorded rate is itself an estimate from so many runs: more "
+	       "trials, until Fisher's exact test says it"),
+	OPTION(FLAG, "allow-others", NULL, offsetof(struct run_options, allow_others),
+	       "With --expect fixed: failures of other kinds do not stand against it. Without this "
+	       "they do, because damaged memory fails in more than one place; those that every "
+	       "run showed when the sentinel was made never do"),
+	OPTION(TEXT, "root", "DIR", offsetof(struct run_options, root),
+	       "The project's directory (default: found from where the sentinel lies)"),
+	OPTION(FLAG, "yes", NULL, offsetof(struct run_options, yes),
+	       "Run it without a question. Without this, a sentinel that this user did not make "
+	       "is shown and asked about first"),
+	OPTION(TEXT, "junit", "FILE", offsetof(struct run_options, junit),
+	       "Write the result as JUnit XML, too"),
 	OPTIONS_END,
 };
 

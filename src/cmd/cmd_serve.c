@@ -40,26 +40,16 @@ struct serve_options {
 };
 
 static const struct option serve_option_table[] = {
-	{ .name = "port",
-	  .kind = OPTION_COUNT,
-	  .metavar = "P",
-	  .max = 65535,
-	  .offset = offsetof(struct serve_options, port),
-	  .help = "The port to listen on (default: any that is free)" },
-	{ .name = "bind",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ADDRESS",
-	  .offset = offsetof(struct serve_options, bind),
-	  .help = "The address to listen on (default: 127.0.0.1, which only this machine reaches). With "
-		  "another one everybody who can reach it and knows the token can read the case, and "
-		  "what is sent is not encrypted" },
-	{ .name = "token-file",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct serve_options, token_file),
-	  .help = "Keep the token of the address in FILE, which is made when it is missing, for its "
-		  "owner alone: with it and --port an open page goes on after a restart (default: a "
-		  "new token every time)" },
+	OPTION(COUNT, "port", "P", offsetof(struct serve_options, port),
+	       "The port to listen on (default: any that is free)", .max = 65535),
+	OPTION(TEXT, "bind", "ADDRESS", offsetof(struct serve_options, bind),
+	       "The address to listen on (default: 127.0.0.1, which only this machine reaches). With "
+	       "another one everybody who can reach it and knows the token can read the case, and "
+	       "what is sent is not encrypted"),
+	OPTION(TEXT, "token-file", "FILE", offsetof(struct serve_options, token_file),
+	       "Keep the token of the address in FILE, which is made when it is missing, for its "
+	       "owner alone: with it and --port an open page goes on after a restart (default: a "
+	       "new token every time)"),
 	OPTIONS_END,
 };
 

@@ -34,63 +34,37 @@ static const char *const policy_names[] = { [PLAN_WATCH_NEWEST] = "newest",
 					    NULL };
 
 static const struct option watch_option_table[] = {
-	{ .name = "on",
-	  .kind = OPTION_LIST,
-	  .metavar = "SPEC",
-	  .offset = offsetof(struct watch_options, on),
-	  .help = "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
-		  "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
-		  "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
-		  "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field; ret:, argN: "
-		  "and pytype: also with -OFFSET:LEN, and pytype: with .refcnt, .type, .managed_dict or "
-		  ".values, by Python's version. A function "
-		  "may be FILE!NAME, 0xADDRESS or FILE!0xADDRESS" },
-	{ .name = "when",
-	  .kind = OPTION_TEXT,
-	  .metavar = "EXPR",
-	  .offset = offsetof(struct watch_options, when),
-	  .help = "Which writes count: an expression as in C over old, new, size (of the block that "
-		  "is written to; 0 for a global), tid, age, writer == NAME, changes, clears(BIT), "
-		  "sets(BIT). Others are only counted" },
-	{ .name = "policy",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "WHICH",
-	  .choices = policy_names,
-	  .offset = offsetof(struct watch_options, policy),
-	  .help = "Which objects to watch when there are more than the CPU's four registers: newest "
-		  "(default), oldest, sample" },
-	{ .name = "mode",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "HOW",
-	  .choices = watch_mode_names,
-	  .offset = offsetof(struct watch_options, mode),
-	  .help = "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
-		  "forbidden; slower, and writes by system calls are not seen), pages (blocks of "
-		  "alloc:, key:, ret:, pytype: and struct, any number at once, are placed where every write "
-		  "faults; each write to them costs some microseconds, as does each system call), or "
-		  "auto (default): hw if it works here, else ptrace" },
-	{ .name = "after-free",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct watch_options, after_free),
-	  .help = "Go on watching a block's memory when it has been freed" },
-	{ .name = "stop",
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct watch_options, stop),
-	  .help = "Stop the program at the first write that counts, and print how to attach gdb" },
-	{ .name = "trials",
-	  .letter = 'n',
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1000000,
-	  .offset = offsetof(struct watch_options, trials),
-	  .help = "Run the program N times (default 20)" },
-	{ .name = "failures",
-	  .kind = OPTION_COUNT,
-	  .metavar = "K",
-	  .min = 1,
-	  .offset = offsetof(struct watch_options, failures),
-	  .help = "Stop when K trials have failed" },
+	OPTION(LIST, "on", "SPEC", offsetof(struct watch_options, on),
+	       "What to watch, up to 16 times: global:NAME, addr:0x…, alloc:FUNC, alloc:FILE:LINE, "
+	       "alloc:FUNC,size=56 (blocks allocated there), key:CONTEXT#ORDINAL (a block that "
+	       "'show' named), ret:FUNC, argN:FUNC (objects that a function returns or is given), "
+	       "pytype:NAME, 'struct NAME.field' (or class); each with +OFFSET:LEN or .field; ret:, argN: "
+	       "and pytype: also with -OFFSET:LEN, and pytype: with .refcnt, .type, .managed_dict or "
+	       ".values, by Python's version. A function "
+	       "may be FILE!NAME, 0xADDRESS or FILE!0xADDRESS"),
+	OPTION(TEXT, "when", "EXPR", offsetof(struct watch_options, when),
+	       "Which writes count: an expression as in C over old, new, size (of the block that "
+	       "is written to; 0 for a global), tid, age, writer == NAME, changes, clears(BIT), "
+	       "sets(BIT). Others are only counted"),
+	OPTION(CHOICE, "policy", "WHICH", offsetof(struct watch_options, policy),
+	       "Which objects to watch when there are more than the CPU's four registers: newest "
+	       "(default), oldest, sample",
+	       .choices = policy_names),
+	OPTION(CHOICE, "mode", "HOW", offsetof(struct watch_options, mode),
+	       "How: hw (perf events), ptrace (a tracer sets the registers, where perf is "
+	       "forbidden; slower, and writes by system calls are not seen), pages (blocks of "
+	       "alloc:, key:, ret:, pytype: and struct, any number at once, are placed where every write "
+	       "faults; each write to them costs some microseconds, as does each system call), or "
+	       "auto (default): hw if it works here, else ptrace",
+	       .choices = watch_mode_names),
+	OPTION(FLAG, "after-free", NULL, offsetof(struct watch_options, after_free),
+	       "Go on watching a block's memory when it has been freed"),
+	OPTION(FLAG, "stop", NULL, offsetof(struct watch_options, stop),
+	       "Stop the program at the first write that counts, and print how to attach gdb"),
+	OPTION(COUNT, "trials", "N", offsetof(struct watch_options, trials),
+	       "Run the program N times (default 20)", .letter = 'n', .min = 1, .max = 1000000),
+	OPTION(COUNT, "failures", "K", offsetof(struct watch_options, failures),
+	       "Stop when K trials have failed", .min = 1),
 	OPTIONS_END,
 };
 

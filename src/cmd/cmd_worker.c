@@ -25,35 +25,18 @@ struct worker_options {
 #define TOKEN_MOST 4096
 
 static const struct option worker_option_table[] = {
-	{ .name = "connect",
-	  .kind = OPTION_TEXT,
-	  .metavar = "HOST:PORT",
-	  .offset = offsetof(struct worker_options, connect),
-	  .help = "Where redhand listens; redhand --runner says it to whom it has started" },
-	{ .name = "slots",
-	  .kind = OPTION_COUNT,
-	  .metavar = "N",
-	  .min = 1,
-	  .max = 1024,
-	  .offset = offsetof(struct worker_options, slots),
-	  .help = "Be N workers (default 1)" },
-	{ .name = "token-file",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = offsetof(struct worker_options, token_file),
-	  .help = "Read the token from FILE, from stdin when it is -, instead of the variable "
-		  "REDHAND_TOKEN" },
-	{ .name = "patience",
-	  .kind = OPTION_DURATION,
-	  .metavar = "TIME",
-	  .offset = offsetof(struct worker_options, patience_ns),
-	  .help = "How long to look for a redhand whose network is away (default 10m). One whose "
-		  "machine says that nobody listens has gone: three seconds" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = OPTION_FLAG,
-	  .offset = offsetof(struct worker_options, quiet),
-	  .help = "Print errors only" },
+	OPTION(TEXT, "connect", "HOST:PORT", offsetof(struct worker_options, connect),
+	       "Where redhand listens; redhand --runner says it to whom it has started"),
+	OPTION(COUNT, "slots", "N", offsetof(struct worker_options, slots),
+	       "Be N workers (default 1)", .min = 1, .max = 1024),
+	OPTION(TEXT, "token-file", "FILE", offsetof(struct worker_options, token_file),
+	       "Read the token from FILE, from stdin when it is -, instead of the variable "
+	       "REDHAND_TOKEN"),
+	OPTION(DURATION, "patience", "TIME", offsetof(struct worker_options, patience_ns),
+	       "How long to look for a redhand whose network is away (default 10m). One whose "
+	       "machine says that nobody listens has gone: three seconds"),
+	OPTION(FLAG, "quiet", NULL, offsetof(struct worker_options, quiet), "Print errors only",
+	       .letter = 'q'),
 	OPTIONS_END,
 };
 

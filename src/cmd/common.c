@@ -12,26 +12,15 @@
 #include "report/wording.h"
 
 const struct option common_option_table[] = {
-	{ .name = "case",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .help = "The case directory, where trials and findings are kept (default " CASE_DIR_DEFAULT
-		  " in the current directory)",
-	  .offset = offsetof(struct common_options, case_dir) },
-	{ .name = "json",
-	  .kind = OPTION_FLAG,
-	  .help = "Print one JSON document on stdout instead of text; progress stays on stderr",
-	  .offset = offsetof(struct common_options, json) },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = OPTION_FLAG,
-	  .help = "No progress and no notes, only the result and errors",
-	  .offset = offsetof(struct common_options, quiet) },
-	{ .name = "verbose",
-	  .letter = 'v',
-	  .kind = OPTION_FLAG,
-	  .help = "Also tell what redhand itself is doing",
-	  .offset = offsetof(struct common_options, verbose) },
+	OPTION(TEXT, "case", "DIR", offsetof(struct common_options, case_dir),
+	       "The case directory, where trials and findings are kept (default " CASE_DIR_DEFAULT
+	       " in the current directory)"),
+	OPTION(FLAG, "json", NULL, offsetof(struct common_options, json),
+	       "Print one JSON document on stdout instead of text; progress stays on stderr"),
+	OPTION(FLAG, "quiet", NULL, offsetof(struct common_options, quiet),
+	       "No progress and no notes, only the result and errors", .letter = 'q'),
+	OPTION(FLAG, "verbose", NULL, offsetof(struct common_options, verbose),
+	       "Also tell what redhand itself is doing", .letter = 'v'),
 	OPTIONS_END,
 };
 

@@ -43,151 +43,89 @@ static const struct {
 };
 
 const struct option trial_option_table[] = {
-	{ .name = "jobs",
-	  .letter = 'j',
-	  .kind = OPTION_COUNT,
-	  .metavar = "SLOTS",
-	  .min = 1,
-	  .max = 1024,
-	  .offset = FIELD(jobs),
-	  .help = "Run on this many slots side by side (default: the number of cores). {slot} in "
-		  "the program's arguments is replaced by the slot's number, from 0, {trial} by the "
-		  "trial's" },
-	{ .name = "slot-env",
-	  .kind = OPTION_LIST,
-	  .metavar = "NAME=VALUE",
-	  .offset = FIELD(slot_env),
-	  .help = "Set an environment variable for the program; {slot} and {trial} are replaced in "
-		  "VALUE, as in --slot-env CUDA_VISIBLE_DEVICES={slot}. May be given more than once" },
-	{ .name = "cwd",
-	  .kind = OPTION_TEXT,
-	  .metavar = "DIR",
-	  .offset = FIELD(cwd),
-	  .help = "Run the program in DIR (default: the current directory)" },
-	{ .name = "stdin",
-	  .kind = OPTION_TEXT,
-	  .metavar = "FILE",
-	  .offset = FIELD(stdin_path),
-	  .help = "Let the program read FILE on its standard input (default: nothing)" },
-	{ .name = "timeout",
-	  .kind = OPTION_DURATION,
-	  .metavar = "TIME",
-	  .offset = FIELD(timeout_ns),
-	  .help = "End a trial, with every process that it started, after TIME (250ms, 30s, 5m, 1h; "
-		  "default: never) and count it as failed" },
-	{ .name = "linger",
-	  .kind = OPTION_DURATION,
-	  .metavar = "TIME",
-	  .offset = FIELD(linger_ns),
-	  .help = "How long processes that outlive the program may go on before they are ended "
-		  "(default 1s)" },
-	{ .name = "share-tmp",
-	  .kind = OPTION_FLAG,
-	  .offset = FIELD(share_tmp),
-	  .help = "Leave TMPDIR as it is instead of giving each trial a new one" },
-	{ .name = "pty",
-	  .kind = OPTION_FLAG,
-	  .offset = FIELD(pty),
-	  .help = "Make the program's output a terminal, so that it prints line by line and a crash "
-		  "loses no buffered lines; stdout and stderr become one stream" },
-	{ .name = "output-limit",
-	  .kind = OPTION_SIZE,
-	  .metavar = "SIZE",
-	  .offset = FIELD(output_limit),
-	  .help = "Keep at most SIZE of each output stream, its beginning and its end (default 1M); "
-		  "what is left out is still searched" },
-	{ .name = "keep",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "WHICH",
-	  .choices = keep_names,
-	  .offset = FIELD(keep),
-	  .help = "Which trials' directories to keep: failed (default), all, none" },
-	{ .name = "observe",
-	  .kind = OPTION_CHOICE,
-	  .metavar = "OBSERVER",
-	  .choices = observer_names,
-	  .offset = FIELD(observe),
-	  .help = "How closely to look: none puts nothing into the program; crash (default) records "
-		  "registers, stack and memory when it dies; ids also follows every allocation, so that "
-		  "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-		  "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
-		  "also lets blocks end at closed pages, which reads are seen by; valgrind runs the program under "
-		  "Memcheck, whose report is read, and an error that it sees makes a trial fail. heap, "
-		  "watch and chase look in their own way and take no other" },
-	{ .name = "chaos",
-	  .kind = OPTION_TEXT,
-	  .metavar = "[KNOBS]",
-	  .bare = "all",
-	  .offset = FIELD(chaos),
-	  .help = "Disturb each trial in a way drawn for it, so that a rare failure shows itself more "
-		  "often: pad (environment of random length), gap (mappings and heap lie elsewhere), pin "
-		  "(on one core, or all), starve (threads held back at allocations, at most a fifth of "
-		  "the time), arm (a delay after arming a watch); without KNOBS all of them. The agent "
-		  "does gap, starve and arm, so --observe none leaves them out. Whether it helps, "
-		  "compare tells" },
-	{ .name = "chaos-seed",
-	  .kind = OPTION_TEXT,
-	  .metavar = "N",
-	  .offset = FIELD(chaos_seed),
-	  .help = "Disturb every trial exactly as the one with this seed was (redhand show TRIAL names "
-		  "it); implies --chaos" },
-	{ .name = "allocator",
-	  .kind = OPTION_LIST,
-	  .metavar = "FUNCTIONS",
-	  .offset = FIELD(allocators),
-	  .help = "Follow the objects of an allocator of the program's own, as in --allocator "
-		  "'alloc=pool_get(size@0) free=pool_put(ptr@0)': @N is the integer argument (from 0) "
-		  "that holds the size or the object. Also alloc=F(size=32), alloc=F(count@0*size@1), "
-		  "realloc=F(ptr@0,size@1). Functions are named as in the source, FILE!NAME in a library, "
-		  "FILE+0xADDRESS where names are stripped. Implies --observe ids. May be given more than "
-		  "once. A malloc that is linked into the program is followed without being asked, "
-		  "--allocator none leaves it alone" },
-	{ .name = "ignore",
-	  .kind = OPTION_LIST,
-	  .metavar = "KIND",
-	  .offset = FIELD(ignore),
-	  .help = "What is no failure here: exit (a status other than 0), signal, timeout, or child "
-		  "(a crash in a process whose parent hides it). May be given more than once" },
-	{ .name = "fail-on",
-	  .kind = OPTION_LIST,
-	  .metavar = "REGEX",
-	  .offset = FIELD(fail_on),
-	  .help = "A line of output that matches REGEX (POSIX extended, as in grep -E) is a failure, "
-		  "too. May be given more than once" },
-	{ .name = "breadcrumb",
-	  .kind = OPTION_TEXT,
-	  .metavar = "REGEX",
-	  .offset = FIELD(breadcrumb),
-	  .help = "Lines of output that mark the program's progress (default: every line). The "
-		  "summary says between which two of them it dies" },
-	{ .name = "runner",
-	  .kind = OPTION_TEXT,
-	  .metavar = "WHERE",
-	  .offset = FIELD(elsewhere.runner),
-	  .help = "Who runs the trials: local (default), slurm or slurm:SBATCH-OPTIONS (a job array with "
-		  "a task for each slot), ssh:HOST,HOST (slots are dealt to the hosts in turn), or "
-		  "exec:COMMAND, which starts redhand worker somewhere: {worker} in it stands for the "
-		  "worker's command line, {slot} for each slot's number; without {slot} it is run once "
-		  "and sees to {slots} workers. A trial whose machine is lost is run again" },
-	{ .name = "bind",
-	  .kind = OPTION_TEXT,
-	  .metavar = "ADDRESS",
-	  .offset = FIELD(elsewhere.bind),
-	  .help = "Where to listen for workers of --runner, with :PORT if it must be a certain one "
-		  "(default: the address that routes to them)" },
-	{ .name = "ship",
-	  .kind = OPTION_LIST,
-	  .metavar = "FILE",
-	  .offset = FIELD(elsewhere.ship),
-	  .help = "Take a file or directory along to the workers of --runner, which then run the "
-		  "program in a directory of their own that has them under the same relative names. "
-		  "Without it the machines must have the program where this one has it. May be given "
-		  "more than once" },
-	{ .name = "fresh",
-	  .kind = OPTION_FLAG,
-	  .offset = FIELD(fresh),
-	  .help = "Forget the trials of this same command that the case already has and start over; "
-		  "without it redhand goes on where it was" },
+	OPTION(COUNT, "jobs", "SLOTS", FIELD(jobs),
+	       "Run on this many slots side by side (default: the number of cores). {slot} in "
+	       "the program's arguments is replaced by the slot's number, from 0, {trial} by the "
+	       "trial's",
+	       .letter = 'j', .min = 1, .max = 1024),
+	OPTION(LIST, "slot-env", "NAME=VALUE", FIELD(slot_env),
+	       "Set an environment variable for the program; {slot} and {trial} are replaced in "
+	       "VALUE, as in --slot-env CUDA_VISIBLE_DEVICES={slot}. May be given more than once"),
+	OPTION(TEXT, "cwd", "DIR", FIELD(cwd),
+	       "Run the program in DIR (default: the current directory)"),
+	OPTION(TEXT, "stdin", "FILE", FIELD(stdin_path),
+	       "Let the program read FILE on its standard input (default: nothing)"),
+	OPTION(DURATION, "timeout", "TIME", FIELD(timeout_ns),
+	       "End a trial, with every process that it started, after TIME (250ms, 30s, 5m, 1h; "
+	       "default: never) and count it as failed"),
+	OPTION(DURATION, "linger", "TIME", FIELD(linger_ns),
+	       "How long processes that outlive the program may go on before they are ended "
+	       "(default 1s)"),
+	OPTION(FLAG, "share-tmp", NULL, FIELD(share_tmp),
+	       "Leave TMPDIR as it is instead of giving each trial a new one"),
+	OPTION(FLAG, "pty", NULL, FIELD(pty),
+	       "Make the program's output a terminal, so that it prints line by line and a crash "
+	       "loses no buffered lines; stdout and stderr become one stream"),
+	OPTION(SIZE, "output-limit", "SIZE", FIELD(output_limit),
+	       "Keep at most SIZE of each output stream, its beginning and its end (default 1M); "
+	       "what is left out is still searched"),
+	OPTION(CHOICE, "keep", "WHICH", FIELD(keep),
+	       "Which trials' directories to keep: failed (default), all, none",
+	       .choices = keep_names),
+	OPTION(CHOICE, "observe", "OBSERVER", FIELD(observe),
+	       "How closely to look: none puts nothing into the program; crash (default) records "
+	       "registers, stack and memory when it dies; ids also follows every allocation, so that "
+	       "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
+	       "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
+	       "also lets blocks end at closed pages, which reads are seen by; valgrind runs the program under "
+	       "Memcheck, whose report is read, and an error that it sees makes a trial fail. heap, "
+	       "watch and chase look in their own way and take no other",
+	       .choices = observer_names),
+	OPTION(TEXT, "chaos", "[KNOBS]", FIELD(chaos),
+	       "Disturb each trial in a way drawn for it, so that a rare failure shows itself more "
+	       "often: pad (environment of random length), gap (mappings and heap lie elsewhere), pin "
+	       "(on one core, or all), starve (threads held back at allocations, at most a fifth of "
+	       "the time), arm (a delay after arming a watch); without KNOBS all of them. The agent "
+	       "does gap, starve and arm, so --observe none leaves them out. Whether it helps, "
+	       "compare tells",
+	       .bare = "all"),
+	OPTION(TEXT, "chaos-seed", "N", FIELD(chaos_seed),
+	       "Disturb every trial exactly as the one with this seed was (redhand show TRIAL names "
+	       "it); implies --chaos"),
+	OPTION(LIST, "allocator", "FUNCTIONS", FIELD(allocators),
+	       "Follow the objects of an allocator of the program's own, as in --allocator "
+	       "'alloc=pool_get(size@0) free=pool_put(ptr@0)': @N is the integer argument (from 0) "
+	       "that holds the size or the object. Also alloc=F(size=32), alloc=F(count@0*size@1), "
+	       "realloc=F(ptr@0,size@1). Functions are named as in the source, FILE!NAME in a library, "
+	       "FILE+0xADDRESS where names are stripped. Implies --observe ids. May be given more than "
+	       "once. A malloc that is linked into the program is followed without being asked, "
+	       "--allocator none leaves it alone"),
+	OPTION(LIST, "ignore", "KIND", FIELD(ignore),
+	       "What is no failure here: exit (a status other than 0), signal, timeout, or child "
+	       "(a crash in a process whose parent hides it). May be given more than once"),
+	OPTION(LIST, "fail-on", "REGEX", FIELD(fail_on),
+	       "A line of output that matches REGEX (POSIX extended, as in grep -E) is a failure, "
+	       "too. May be given more than once"),
+	OPTION(TEXT, "breadcrumb", "REGEX", FIELD(breadcrumb),
+	       "Lines of output that mark the program's progress (default: every line). The "
+	       "summary says between which two of them it dies"),
+	OPTION(TEXT, "runner", "WHERE", FIELD(elsewhere.runner),
+	       "Who runs the trials: local (default), slurm or slurm:SBATCH-OPTIONS (a job array with "
+	       "a task for each slot), ssh:HOST,HOST (slots are dealt to the hosts in turn), or "
+	       "exec:COMMAND, which starts redhand worker somewhere: {worker} in it stands for the "
+	       "worker's command line, {slot} for each slot's number; without {slot} it is run once "
+	       "and sees to {slots} workers. A trial whose machine is lost is run again"),
+	OPTION(TEXT, "bind", "ADDRESS", FIELD(elsewhere.bind),
+	       "Where to listen for workers of --runner, with :PORT if it must be a certain one "
+	       "(default: the address that routes to them)"),
+	OPTION(LIST, "ship", "FILE", FIELD(elsewhere.ship),
+	       "Take a file or directory along to the workers of --runner, which then run the "
+	       "program in a directory of their own that has them under the same relative names. "
+	       "Without it the machines must have the program where this one has it. May be given "
+	       "more than once"),
+	OPTION(FLAG, "fresh", NULL, FIELD(fresh),
+	       "Forget the trials of this same command that the case already has and start over; "
+	       "without it redhand goes on where it was"),
 	OPTIONS_END,
 };
 
@@ -249,12 +187,13 @@ static int set_rules(struct trial_settings *settings, const struct trial_options
 			settings->ignored |= 1u << ignorable[k].kind;
 	}
 	if (options->breadcrumb) {
-		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb, err);
+		int r = compile("breadcrumb", options->breadcrumb, &settings->breadcrumb.regex,
+				err);
 
 		if (r < 0)
 			return r;
-		settings->breadcrumb_given = true;
-		settings->breadcrumb_pattern = mem_strdup(options->breadcrumb);
+		settings->breadcrumb.given = true;
+		settings->breadcrumb.text = mem_strdup(options->breadcrumb);
 	}
 	return 0;
 }
@@ -266,10 +205,10 @@ static int set_chaos(struct trial_settings *settings, const struct trial_options
 	int r = 0;
 
 	if (options->chaos_seed) {
-		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed, err);
+		r = value_count(options->chaos_seed, 0, 0, &settings->chaos_seed.value, err);
 		if (r < 0)
 			return err_set_prefix(err, "--chaos-seed");
-		settings->chaos_seeded = true;
+		settings->chaos_seed.given = true;
 		if (!knobs)
 			knobs = "all";
 	}
@@ -366,8 +305,9 @@ static void identify_chaos(struct strbuf *sb, const struct trial_settings *setti
 {
 	if (settings->chaos != 0)
 		strbuf_addf(sb, "chaos %u\n", settings->chaos);
-	if (settings->chaos_seeded)
-		strbuf_addf(sb, "chaos-seed %llu\n", (unsigned long long)settings->chaos_seed);
+	if (settings->chaos_seed.given)
+		strbuf_addf(sb, "chaos-seed %llu\n",
+			    (unsigned long long)settings->chaos_seed.value);
 }
 
 static int set_observer(struct trial_setup *setup, const struct trial_options *options,
@@ -521,11 +461,11 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 	AUTO(mem_freep) char *trials = mem_printf("%s/trials", case_dir);
 	struct stat st;
 
-	setup->settings.trials_path = realpath(trials, NULL);
-	if (!setup->settings.trials_path || fstat(case_trials_dir(cs), &st) < 0)
+	setup->settings.trials.path = realpath(trials, NULL);
+	if (!setup->settings.trials.path || fstat(case_trials_dir(cs), &st) < 0)
 		return err_set_errno(err, -errno, "cannot find '%s'", trials);
-	setup->settings.trials_device = st.st_dev;
-	setup->settings.trials_inode = st.st_ino;
+	setup->settings.trials.device = st.st_dev;
+	setup->settings.trials.inode = st.st_ino;
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
@@ -553,7 +493,7 @@ static int call_workers(struct trial_setup *setup, struct case_store *cs, struct
 						   .agent_dir = setup->settings.agent_dir,
 						   .ship = &setup->ship,
 						   .say = say },
-			  &setup->settings.fleet, err);
+			  &setup->settings.shared.fleet, err);
 }
 
 /* A case that was set aside is taken up again only knowingly. */
@@ -624,12 +564,12 @@ void trial_setup_join(struct trial_setup *setup, const struct trial_setup *opene
 {
 	const struct trial_settings *from = &opened->settings;
 
-	setup->settings.trials_path = mem_strdup(from->trials_path);
-	setup->settings.trials_device = from->trials_device;
-	setup->settings.trials_inode = from->trials_inode;
-	setup->settings.tmp_dirs = cstr_dup(from->tmp_dirs);
-	setup->settings.readings = from->readings;
-	setup->settings.fleet = from->fleet;
+	setup->settings.trials.path = mem_strdup(from->trials.path);
+	setup->settings.trials.device = from->trials.device;
+	setup->settings.trials.inode = from->trials.inode;
+	setup->settings.trials.tmp_dirs = cstr_dup(from->trials.tmp_dirs);
+	setup->settings.shared.readings = from->shared.readings;
+	setup->settings.shared.fleet = from->shared.fleet;
 	setup->joined = true;
 }
 
@@ -679,10 +619,10 @@ static void dismiss_workers(struct fleet *fleet)
 void trial_setup_deinit(struct trial_setup *setup)
 {
 	tell_changed(setup);
-	if (!setup->joined && setup->settings.fleet)
-		dismiss_workers(setup->settings.fleet);
+	if (!setup->joined && setup->settings.shared.fleet)
+		dismiss_workers(setup->settings.shared.fleet);
 	if (!setup->joined)
-		tmpdir_remove(setup->settings.tmp_dirs);
+		tmpdir_remove(setup->settings.trials.tmp_dirs);
 	tmpdir_remove(setup->agent_link_dir);
 	mem_free(setup->agent_link_dir);
 	mem_free(setup->unobserved);

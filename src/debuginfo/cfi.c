@@ -87,6 +87,14 @@ static int compared(uint8_t atom, int64_t x, int64_t y, uint64_t *ret)
 	}
 }
 
+static int divide(int64_t x, int64_t y, uint64_t *ret)
+{
+	if (y == 0 || (x == INT64_MIN && y == -1))
+		return -EBADMSG;
+	*ret = (uint64_t)(x / y);
+	return 0;
+}
+
 /* Operations that take two values and leave one. */
 static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 {
@@ -112,10 +120,7 @@ static int binary(uint8_t atom, uint64_t a, uint64_t b, uint64_t *ret)
 		*ret = a * b;
 		return 0;
 	case DW_OP_div:
-		if (y == 0 || (x == INT64_MIN && y == -1))
-			return -EBADMSG;
-		*ret = (uint64_t)(x / y);
-		return 0;
+		return divide(x, y, ret);
 	case DW_OP_mod:
 		if (b == 0)
 			return -EBADMSG;
@@ -150,59 +155,70 @@ static int step_binary(struct machine *m, uint8_t atom)
 	return 0;
 }
 
+/* Puts the newest one `places` deeper. */
+static int turn(struct machine *m, unsigned int places)
+{
+	uint64_t *top = m->stack + m->depth, newest;
+
+	if (m->depth <= places)
+		return -EBADMSG;
+	newest = top[-1];
+	for (unsigned int i = 1; i <= places; i++)
+		top[-(ptrdiff_t)i] = top[-(ptrdiff_t)i - 1];
+	top[-(ptrdiff_t)places - 1] = newest;
+	return 0;
+}
+
+static int change_newest(struct machine *m, const Dwarf_Op *op)
+{
+	uint64_t *newest = m->stack + m->depth - 1;
+
+	if (m->depth < 1)
+		return -EBADMSG;
+	if (op->atom == DW_OP_not)
+		*newest = ~*newest;
+	else if (op->atom == DW_OP_plus_uconst)
+		*newest += op->number;
+	else if (op->atom == DW_OP_neg || (int64_t)*newest < 0)
+		*newest = -*newest;
+	return 0;
+}
+
+static int copy_up(struct machine *m, const Dwarf_Op *op)
+{
+	uint64_t depth = op->atom == DW_OP_pick ? op->number : op->atom == DW_OP_over;
+
+	return depth < m->depth ? push(m, m->stack[m->depth - 1 - depth]) : -EBADMSG;
+}
+
 /* Operations that only move or change what is on the stack. */
 static int step_stack(struct machine *m, const Dwarf_Op *op)
 {
-	uint64_t *top = m->stack + m->depth; /* one past the newest */
-	uint64_t value;
-
 	switch (op->atom) {
 	case DW_OP_dup:
 	case DW_OP_over:
 	case DW_OP_pick:
-		value = op->atom == DW_OP_pick ? op->number : op->atom == DW_OP_over;
-		if (value >= m->depth)
-			return -EBADMSG;
-		return push(m, top[-1 - (ptrdiff_t)value]);
+		return copy_up(m, op);
 	case DW_OP_drop:
 		if (m->depth < 1)
 			return -EBADMSG;
 		m->depth--;
 		return 0;
 	case DW_OP_swap:
-		if (m->depth < 2)
-			return -EBADMSG;
-		value = top[-1];
-		top[-1] = top[-2];
-		top[-2] = value;
-		return 0;
+		return turn(m, 1);
 	case DW_OP_rot:
-		if (m->depth < 3)
-			return -EBADMSG;
-		value = top[-1];
-		top[-1] = top[-2];
-		top[-2] = top[-3];
-		top[-3] = value;
-		return 0;
+		return turn(m, 2);
 	case DW_OP_abs:
 	case DW_OP_neg:
 	case DW_OP_not:
 	case DW_OP_plus_uconst:
-		if (m->depth < 1)
-			return -EBADMSG;
-		if (op->atom == DW_OP_not)
-			top[-1] = ~top[-1];
-		else if (op->atom == DW_OP_plus_uconst)
-			top[-1] += op->number;
-		else if (op->atom == DW_OP_neg || (int64_t)top[-1] < 0)
-			top[-1] = -top[-1];
-		return 0;
+		return change_newest(m, op);
 	case DW_OP_deref:
 	case DW_OP_deref_size:
 		if (m->depth < 1)
 			return -EBADMSG;
 		m->depth--;
-		return push_memory(m, top[-1], op->atom == DW_OP_deref ? 8 : op->number);
+		return push_memory(m, m->stack[m->depth], op->atom == DW_OP_deref ? 8 : op->number);
 	default:
 		return step_binary(m, op->atom);
 	}
@@ -218,22 +234,14 @@ static int step(struct machine *m, const Dwarf_Op *op)
 		return push_register(m, atom - DW_OP_breg0, op->number);
 	if (atom >= DW_OP_reg0 && atom <= DW_OP_reg31)
 		return push_register(m, atom - DW_OP_reg0, 0);
+	/* const1u and const1s to constu and consts stand in a row. */
+	if (atom >= DW_OP_const1u && atom <= DW_OP_consts)
+		return push(m, op->number);
 	switch (atom) {
 	case DW_OP_nop:
 		return 0;
 	case DW_OP_addr:
 		return push(m, op->number + m->load_bias);
-	case DW_OP_const1u:
-	case DW_OP_const1s:
-	case DW_OP_const2u:
-	case DW_OP_const2s:
-	case DW_OP_const4u:
-	case DW_OP_const4s:
-	case DW_OP_const8u:
-	case DW_OP_const8s:
-	case DW_OP_constu:
-	case DW_OP_consts:
-		return push(m, op->number);
 	case DW_OP_bregx:
 		return push_register(m, op->number, op->number2);
 	case DW_OP_regx:

@@ -56,8 +56,9 @@ static bool take_uleb(struct cursor *c, uint64_t *ret)
 static bool take_encoded(struct cursor *c, uint8_t encoding, uint64_t *ret)
 {
 	uint64_t base = (encoding & 0x70) == ENCODED_PCREL ? c->vaddr : 0;
-	uint32_t word;
-	uint16_t half;
+	uint32_t word = 0;
+	uint16_t half = 0;
+	bool taken = false;
 
 	if ((encoding & 0x70) != 0 && (encoding & 0x70) != ENCODED_PCREL)
 		return false;
@@ -65,30 +66,26 @@ static bool take_encoded(struct cursor *c, uint8_t encoding, uint64_t *ret)
 	case 0x00: /* a whole address */
 	case 0x04:
 	case 0x0c:
-		if (!take(c, ret, 8))
-			return false;
+		taken = take(c, ret, 8);
 		break;
 	case 0x01:
-		if (!take_uleb(c, ret))
-			return false;
+		taken = take_uleb(c, ret);
 		break;
 	case 0x02:
-		if (!take(c, &half, 2))
-			return false;
+		taken = take(c, &half, 2);
 		*ret = half;
 		break;
 	case 0x03:
 	case 0x0b:
-		if (!take(c, &word, 4))
-			return false;
+		taken = take(c, &word, 4);
 		*ret = encoding & 0x08 ? (uint64_t)(int64_t)(int32_t)word : word;
 		break;
 	default:
-		return false;
+		break;
 	}
-	if (*ret != 0)
+	if (taken && *ret != 0)
 		*ret += base;
-	return true;
+	return taken;
 }
 
 struct augmentation {

@@ -364,12 +364,18 @@ bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret
 	return true;
 }
 
-/* The files of the process one after the other: the perf map, then each mapped dump. `at` starts at
- * 0. Returns a path for the caller to free, or NULL after the last. */
+/* The files of the process one after the other: the perf map, then each mapped dump, or the one
+ * that came with its log. `at` starts at 0. Returns a path for the caller to free, or NULL after
+ * the last. */
 static char *next_file(const struct snapshot *snapshot, const char *directory, size_t *at)
 {
 	char end[64];
 
+	if (snapshot->names_dir && *at < 2)
+		return mem_printf((*at)++ == 0 ? "%s/perf-%d.map" : "%s/jit-%d.dump",
+				  snapshot->names_dir, snapshot->pid);
+	if (snapshot->names_dir)
+		return NULL;
 	if (*at == 0) {
 		*at = 1;
 		return mem_printf("%s/perf-%d.map", directory, snapshot->pid);
@@ -401,6 +407,9 @@ static bool is_anothers(const struct snapshot *snapshot, const struct stat *st)
 	uint64_t written =
 		(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
 
+	/* Who sent it along looked at that where it was written. */
+	if (snapshot->names_dir)
+		return false;
 	return st->st_uid != (snapshot->user ? snapshot->user - 1 : geteuid()) ||
 	       written + TICK_NS < snapshot->since_ns ||
 	       (snapshot->until_ns > 0 && written > snapshot->until_ns);

@@ -171,46 +171,56 @@ static struct module *copy_get(struct modules *modules, const char *path, uint64
 	return NULL;
 }
 
+/* As /proc/PID/maps writes it behind the path of a file that is gone. */
+static bool cut_deleted(const char *path, size_t *len)
+{
+	static const char suffix[] = " (deleted)";
+
+	if (*len <= strlen(suffix) || strcmp(path + *len - strlen(suffix), suffix) != 0)
+		return false;
+	*len -= strlen(suffix);
+	return true;
+}
+
+/* Is the file that has the path now the one that was mapped? */
+static bool still_there(const struct file_entry *file, const struct mapping *mapping, size_t id_len,
+			bool deleted)
+{
+	if (!file->module)
+		return false;
+	if (id_len > 0)
+		return has_build_id(file->module, mapping->build_id, id_len);
+	return !deleted &&
+	       (mapping->file_size == 0 || mapping->file_size == (uint64_t)file->st.st_size);
+}
+
 enum module_match modules_find(struct modules *modules, const struct mapping *mapping,
 			       struct module **ret)
 {
-	static const char deleted_suffix[] = " (deleted)";
 	size_t len = mapping->path ? strlen(mapping->path) : 0;
 	size_t id_len = mapping->build_id_len <= BUILD_ID_MAX ? mapping->build_id_len : 0;
 	AUTO(mem_freep) char *path = NULL;
 	const struct file_entry *file;
 	struct module *module;
-	bool deleted = false, gone;
+	bool deleted;
 
 	if (len == 0 || mapping->path[0] != '/' || strncmp(mapping->path, "/memfd:", 7) == 0)
 		return MODULE_NONE;
-	if (len > strlen(deleted_suffix) &&
-	    strcmp(mapping->path + len - strlen(deleted_suffix), deleted_suffix) == 0) {
-		deleted = true;
-		len -= strlen(deleted_suffix);
-	}
+	deleted = cut_deleted(mapping->path, &len);
 	path = mem_strndup(mapping->path, len);
 	file = file_get(modules, path);
 	if (file->is_other && !deleted && id_len == 0)
 		return MODULE_NONE;
-	if (file->module && id_len > 0 && has_build_id(file->module, mapping->build_id, id_len)) {
-		*ret = file->module;
-		return MODULE_FOUND;
-	}
-	if (file->module && id_len == 0 && !deleted &&
-	    (mapping->file_size == 0 || mapping->file_size == (uint64_t)file->st.st_size)) {
-		*ret = file->module;
-		return MODULE_FOUND;
-	}
-	gone = !file->module;
-	module = id_len > 0 ? id_get(modules, mapping->build_id, id_len)
-		 : gone	    ? copy_get(modules, path, mapping->file_size)
-			    : NULL;
-	if (module) {
-		*ret = module;
-		return MODULE_FOUND;
-	}
-	return MODULE_REPLACED;
+	if (still_there(file, mapping, id_len, deleted))
+		module = file->module;
+	else if (id_len > 0)
+		module = id_get(modules, mapping->build_id, id_len);
+	else
+		module = file->module ? NULL : copy_get(modules, path, mapping->file_size);
+	if (!module)
+		return MODULE_REPLACED;
+	*ret = module;
+	return MODULE_FOUND;
 }
 
 struct module *modules_find_image(struct modules *modules, const uint8_t *bytes, size_t len)

@@ -7,38 +7,42 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 
+/* Adds one part of a path, of which ".." takes the one before it away. */
+static void add_part(struct strbuf *out, const char *part, size_t len)
+{
+	const char *last = out->len > 0 ? memrchr(out->data, '/', out->len) : NULL;
+	bool up = len == 2 && strncmp(part, "..", 2) == 0;
+
+	last = last ? last + 1 : strbuf_str(out);
+	if (up && *last != '\0' && strcmp(last, "..") != 0) {
+		out->len = (size_t)(last - out->data);
+		if (out->len > 1)
+			out->len--;
+		out->data[out->len] = '\0';
+		return;
+	}
+	/* Above the root is the root. */
+	if (up && out->len == 1 && out->data[0] == '/')
+		return;
+	if (out->len > 0 && out->data[out->len - 1] != '/')
+		strbuf_addc(out, '/');
+	strbuf_add(out, part, len);
+}
+
 /* Takes "." and "x/.." out of a path, by its text alone. */
 static char *path_fold(const char *path)
 {
 	struct strbuf out = { 0 };
-	const char *p = path;
 
-	if (*p == '/')
+	if (*path == '/')
 		strbuf_addc(&out, '/');
-	while (*p) {
-		size_t len = strcspn(p, "/");
-		const char *last = out.len > 0 ? memrchr(out.data, '/', out.len) : NULL;
+	while (*path) {
+		size_t len = strcspn(path, "/");
 
-		last = last ? last + 1 : strbuf_str(&out);
-		if (len == 0 || (len == 1 && p[0] == '.')) {
-			/* nothing */
-		} else if (len == 2 && p[0] == '.' && p[1] == '.' && strlen(last) > 0 &&
-			   strcmp(last, "..") != 0) {
-			out.len = (size_t)(last - out.data);
-			if (out.len > 1)
-				out.len--;
-			out.data[out.len] = '\0';
-		} else if (len == 2 && p[0] == '.' && p[1] == '.' && out.len == 1 &&
-			   out.data[0] == '/') {
-			/* above the root is the root */
-		} else {
-			if (out.len > 0 && out.data[out.len - 1] != '/')
-				strbuf_addc(&out, '/');
-			strbuf_add(&out, p, len);
-		}
-		p += len;
-		while (*p == '/')
-			p++;
+		if (len > 0 && !(len == 1 && path[0] == '.'))
+			add_part(&out, path, len);
+		path += len;
+		path += strspn(path, "/");
 	}
 	if (out.len == 0)
 		strbuf_addc(&out, '.');

@@ -42,6 +42,12 @@ static taddr called_before(struct space *space, taddr back)
 	return instruction.target;
 }
 
+static bool jumps_out(struct space *space, const struct code_instruction *i, taddr start)
+{
+	return (i->flow == CODE_JUMP || i->flow == CODE_BRANCH) && i->flags & CODE_HAS_TARGET &&
+	       start_of(space, i->target) != start;
+}
+
 /* The jump out of the function by which it went on to the one at `stands`; where none or several
  * lead there directly, the last of all. False when there is none. */
 static bool find_leap(struct space *space, taddr start, taddr stands, struct leap *ret)
@@ -60,8 +66,7 @@ static bool find_leap(struct space *space, taddr start, taddr stands, struct lea
 
 		if (!code_decode(bytes, got, at, &i))
 			break;
-		direct = (i.flow == CODE_JUMP || i.flow == CODE_BRANCH) &&
-			 i.flags & CODE_HAS_TARGET && start_of(space, i.target) != start;
+		direct = jumps_out(space, &i, start);
 		at += i.length;
 		/* A function ends where control does. */
 		inside = (i.flow == CODE_NEXT && !(i.flags & CODE_NOP)) || i.flow == CODE_BRANCH;
@@ -176,6 +181,19 @@ static bool was_entered(const struct snapshot *snapshot, taddr function)
 	return false;
 }
 
+/* Could the function have been left by a jump, with nothing of it on the stack? */
+static bool may_have_left(struct space *space, const struct frame *inner, taddr called)
+{
+	struct place place;
+	const char *name = name_of(space, called, &place);
+
+	if (place.match != MODULE_FOUND || place.kernel || (!name && is_stub(space, called)))
+		return false;
+	if (!inner)
+		return !was_entered(space->snapshot, called);
+	return !inner->function || !name || !same_function(inner->function, name);
+}
+
 /* The functions between the frame before `at` and the one at it, whose call names the first. */
 static void insert_chain(struct space *space, struct stack *stack, size_t at, taddr called)
 {
@@ -184,18 +202,13 @@ static void insert_chain(struct space *space, struct stack *stack, size_t at, ta
 	taddr cfa = stack->frames[at].cfa;
 
 	for (unsigned int i = 0; i < CHAIN_MAX && called != 0 && called != stands; i++) {
-		struct place place;
 		struct leap leap;
-		const char *name;
 
 		if (start_of(space, called) != called)
 			return;
-		name = name_of(space, called, &place);
 		inner = at > 0 ? &stack->frames[at - 1] : NULL;
-		if (place.match != MODULE_FOUND || place.kernel ||
-		    (!inner && was_entered(space->snapshot, called)) ||
-		    (inner && inner->function && name && same_function(inner->function, name)) ||
-		    (!name && is_stub(space, called)) || !find_leap(space, called, stands, &leap))
+		if (!may_have_left(space, inner, called) ||
+		    !find_leap(space, called, stands, &leap))
 			return;
 		insert(space, stack, at, &leap, cfa);
 		called = leap.target;

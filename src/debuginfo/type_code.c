@@ -237,11 +237,20 @@ static bool path_ends_in(const char *path, const char *end)
 	       (end_len == len || path[len - end_len - 1] == '/');
 }
 
+/* The code of a row of the line table: up to the next row. */
+static bool row_code(Dwarf_Line *line, Dwarf_Line *after, struct code_piece *ret)
+{
+	bool ended = true;
+
+	return dwarf_lineendsequence(line, &ended) == 0 && !ended && after &&
+	       dwarf_lineaddr(line, &ret->low) == 0 && dwarf_lineaddr(after, &ret->high) == 0 &&
+	       ret->low != 0 && ret->low < ret->high;
+}
+
 static void look_at_line(struct line_search *search, Dwarf_Line *line, Dwarf_Line *after,
 			 uint64_t bias, struct code_pieces *ret)
 {
 	struct code_piece piece = { .kind = CODE_PART };
-	bool ended = true;
 	int number;
 
 	if (dwarf_lineno(line, &number) != 0 || number <= 0)
@@ -251,9 +260,7 @@ static void look_at_line(struct line_search *search, Dwarf_Line *line, Dwarf_Lin
 		search->next = (uint32_t)number;
 	if ((uint32_t)number < search->line && (uint32_t)number > search->before)
 		search->before = (uint32_t)number;
-	if ((uint32_t)number != search->line || dwarf_lineendsequence(line, &ended) != 0 || ended ||
-	    !after || dwarf_lineaddr(line, &piece.low) != 0 ||
-	    dwarf_lineaddr(after, &piece.high) != 0 || piece.low == 0 || piece.low >= piece.high)
+	if ((uint32_t)number != search->line || !row_code(line, after, &piece))
 		return;
 	piece.low += bias;
 	piece.high += bias;

@@ -61,6 +61,16 @@ static const char *tag_word(int tag)
 	}
 }
 
+static void add_ending(int tag, struct strbuf *sb)
+{
+	if (tag == DW_TAG_pointer_type)
+		strbuf_adds(sb, sb->len > 0 && sb->data[sb->len - 1] == '*' ? "*" : " *");
+	else if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
+		strbuf_adds(sb, " &");
+	else if (tag == DW_TAG_array_type)
+		strbuf_adds(sb, "[]");
+}
+
 static void add_text(Dwarf_Die *die, unsigned int depth, struct strbuf *sb)
 {
 	Dwarf_Die type = *die, inner;
@@ -96,12 +106,7 @@ static void add_text(Dwarf_Die *die, unsigned int depth, struct strbuf *sb)
 		add_text(&inner, depth + 1, sb);
 	else
 		strbuf_adds(sb, "void");
-	if (tag == DW_TAG_pointer_type)
-		strbuf_adds(sb, sb->len > 0 && sb->data[sb->len - 1] == '*' ? "*" : " *");
-	else if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type)
-		strbuf_adds(sb, " &");
-	else if (tag == DW_TAG_array_type)
-		strbuf_adds(sb, "[]");
+	add_ending(tag, sb);
 }
 
 void types_add_text(Dwarf_Die *type, struct strbuf *sb)

@@ -16,6 +16,14 @@
 #define LEVELS_MAX 4u /* steps of the backtrack that are watched */
 
 /* What a failing trial showed at one level. */
+/* A pointer to what is no longer there. */
+struct dangling_pointer {
+	bool stale;		   /* it was stored before its target was born */
+	struct block_life *target; /* the freed block that it leads to */
+	bool exact;
+	bool frame; /* it is no block but the frame of a function that has returned */
+};
+
 struct observation {
 	uint64_t trial;
 	bool watched, since_birth;
@@ -32,12 +40,9 @@ struct observation {
 	struct evidence race;	    /* race NULL: none */
 	struct source_place source; /* of the write, where it copied */
 	struct home home;
-	struct block_life *in;	   /* the victim's block */
-	bool recycled;		   /* another kind of block had the home's place before */
-	bool stale;		   /* the pointer there was stored before its target was born */
-	struct block_life *target; /* the freed block that it leads to */
-	bool target_exact;
-	bool frame;	/* it is no block but the frame of a function that has returned */
+	struct block_life *in; /* the victim's block */
+	bool recycled;	       /* another kind of block had the home's place before */
+	struct dangling_pointer dangling;
 	char *mistaken; /* key of a freed block that had the place later; the crash names it */
 	struct log_block former;
 };

@@ -19,7 +19,7 @@ static unsigned int obstacles(const struct inquiry *inq)
 {
 	return (inq->how.close.observer == OBSERVE_NONE ? OBSTACLE_NO_AGENT : 0) |
 	       (inq->known.agent_hides_it ? OBSTACLE_AGENT_HIDES : 0) |
-	       (inq->known.without_ids ? OBSTACLE_IDS_HIDE : 0) |
+	       (inq->known.ids.unusable ? OBSTACLE_IDS_HIDE : 0) |
 	       (inq->known.too_slow ? OBSTACLE_TOO_SLOW : 0) |
 	       (inq->ret->spent ? OBSTACLE_BUDGET : 0) |
 	       (inq->ret->interrupted ? OBSTACLE_INTERRUPTED : 0) |
@@ -103,6 +103,7 @@ int conclude(struct inquiry *inq, int r)
 		return r;
 	inq->ret->blind = inq->spending.ran == 0 || inq->known.too_slow;
 	hit_tell_record(inq);
+	r = machine_tell_node(inq);
 	add_failure(inq);
 	field_names_tell(&inq->evidence);
 	VEC_FOREACH (&inq->evidence.list, evidence)

@@ -17,7 +17,8 @@ static void begin(struct inquiry *inq)
 		request->budget_failures > 0 ? request->budget_failures : UINT64_MAX;
 	how->plain = request->plain;
 	how->close = request->close;
-	how->plain.settings->budget = how->close.settings->budget = &inq->spending.budget;
+	how->plain.settings->shared.budget = how->close.settings->shared.budget =
+		&inq->spending.budget;
 	how->plain_settings = mem_strdup(request->plain.identity.settings);
 	how->close_settings = mem_strdup(request->close.identity.settings);
 	how->minimize_settings = mem_strdup(request->minimize.settings);
@@ -30,7 +31,7 @@ static void begin(struct inquiry *inq)
 
 static void end(struct inquiry *inq)
 {
-	inq->how.plain.settings->budget = inq->how.close.settings->budget = NULL;
+	inq->how.plain.settings->shared.budget = inq->how.close.settings->shared.budget = NULL;
 	evidence_list_deinit(&inq->evidence);
 	series_summary_deinit(&inq->known.summary);
 	target_deinit(&inq->known.match);

@@ -34,6 +34,15 @@ struct how {
 };
 
 /* What was learnt about the failure. */
+struct known_under_ids {
+	bool hide_it;
+	bool unusable;		 /* … and nothing brings it out again under them */
+	struct rate rate;	 /* where that is another than target_rate; trials 0 */
+	uint64_t trial;		 /* a failing one; 0: none */
+	struct series_id series; /* that it is of, in… */
+	unsigned int arm;
+};
+
 struct known {
 	struct series_summary summary;		/* of the command as it is run now */
 	const struct signature_summary *target; /* in it; NULL: it never failed */
@@ -44,15 +53,10 @@ struct known {
 	struct rate beside_ids;	  /* the same, in turns with trials under ids */
 	bool too_slow;		  /* no trial ended in the time that the budget leaves to one */
 	bool agent_hides_it;	  /* whatever is put into the program */
-	/* Trials that got in each other's way, with all before them; since then they run one at a
+	/* Trials that got in each other's way, with all before them. Since then they run one at a
 	 * time. 0: none did. */
 	uint64_t clashed;
-	bool ids_hide_it;
-	bool without_ids;	/* … and nothing brings it out again under them */
-	struct rate close_rate; /* under ids, where that is another than target_rate; trials 0 */
-	uint64_t ids_trial;	/* a failing one under ids; 0: none */
-	struct series_id ids_series; /* that it is of, in… */
-	unsigned int ids_arm;
+	struct known_under_ids ids;
 	bool reported;	    /* a sanitizer in the program has told what is wrong */
 	bool chased;	    /* the chase came to its end */
 	bool guarded;	    /* it was run with guards around blocks */
@@ -221,6 +225,10 @@ int observers_drop_ids(struct inquiry *inq, const struct rate *seen);
 /* experiments/crash_record.c: what the crash's own record says becomes evidence, where no closer
  * look has. */
 void hit_tell_record(struct inquiry *inq);
+
+/* experiments/machine.c: of several machines the one that failures keep to, where more trials have
+ * shown it since that was asked. */
+int machine_tell_node(struct inquiry *inq);
 
 /* experiments/guards_first.c: some trials with guards around blocks: what they find damaged becomes
  * evidence. */

@@ -26,8 +26,8 @@ static void gather(void *ctx, const struct run_row *row)
 	if (row->signatures[0] == '\0' || !row->kept || gathering->count == REPORTS_MAX ||
 	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
 		return;
-	reading =
-		readings_open(inq->how.plain.settings->readings, inq->cs, row->trial, row->signal);
+	reading = readings_open(inq->how.plain.settings->shared.readings, inq->cs, row->trial,
+				row->signal);
 	reported = reading_reported(reading);
 	if (reported && reported->kind != REPORTED_OTHER) {
 		struct evidence e = evidence_new(EVIDENCE_REPORTED, row->trial, true);

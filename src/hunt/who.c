@@ -72,8 +72,15 @@ static bool may_read_freed(const struct inquiry *inq)
 
 static bool worth(struct inquiry *inq, struct said *why)
 {
-	if (inq->known.damaged)
-		return damaged_bytes(inq) || read_by_somebody(inq);
+	if (inq->known.damaged) {
+		const struct evidence *damage = damaged_bytes(inq);
+
+		if (damage && damage->canary->writer.count > 0) /* a fence saw him at it */
+			SAY(why, "why:explained");
+		else if (damage)
+			return true;
+		return read_by_somebody(inq);
+	}
 	if (!hunt_crashes(inq))
 		return may_read_freed(inq) || find_stray(inq);
 	if (inq->how.close.observer == OBSERVE_NONE) {
@@ -94,17 +101,17 @@ static void says(void *ctx, const struct said *said)
 static int tell_rates(struct inquiry *inq, const struct chase_result *result)
 {
 	const struct rate *without =
-		inq->known.close_rate.trials > 0 ? &inq->known.close_rate : &inq->known.target_rate;
+		inq->known.ids.rate.trials > 0 ? &inq->known.ids.rate : &inq->known.target_rate;
 	struct rate watched =
 		rate_wilson(result->watched_trials, result->watched_failed, RATE_CONFIDENCE);
 	struct rate guarded =
 		rate_wilson(result->guarded_trials, result->guarded_failed, RATE_CONFIDENCE);
 	int r = observers_tell_effect(
-		inq, inq->known.without_ids ? "with:watch-only" : "with:watch", without, &watched);
+		inq, inq->known.ids.unusable ? "with:watch-only" : "with:watch", without, &watched);
 
 	return r == 0 ? observers_tell_effect(
 				inq, "with:guards",
-				inq->known.close_rate.trials > 0 ? without : hunt_rate_of_all(inq),
+				inq->known.ids.rate.trials > 0 ? without : hunt_rate_of_all(inq),
 				&guarded)
 		      : r;
 }
@@ -130,7 +137,7 @@ static uint64_t look_trials(const struct inquiry *inq)
 {
 	uint64_t trials = rate_clean_runs(inq->known.target_rate.rate, 0.9999);
 
-	if (inq->known.ids_trial != 0 && !inq->known.without_ids)
+	if (inq->known.ids.trial != 0 && !inq->known.ids.unusable)
 		return 0;
 	return trials < LOOK_LEAST ? LOOK_LEAST : trials < LOOK_MOST ? trials : LOOK_MOST;
 }
@@ -190,16 +197,16 @@ static void chase_member(void *ctx, const struct signature *signature)
 
 static int gather_stored(struct inquiry *inq)
 {
-	struct gathering first = { .inq = inq, .arm = inq->known.ids_arm };
-	struct gathering then = { .inq = inq, .arm = inq->known.ids_arm, .others = true };
+	struct gathering first = { .inq = inq, .arm = inq->known.ids.arm };
+	struct gathering then = { .inq = inq, .arm = inq->known.ids.arm, .others = true };
 	int r;
 
 	inq->who->request.start.stored = inq->who->stored;
-	if (inq->known.ids_series.value == 0 || inq->known.without_ids || inq->known.damaged ||
+	if (inq->known.ids.series.value == 0 || inq->known.ids.unusable || inq->known.damaged ||
 	    !hunt_crashes(inq))
 		return 0;
-	r = case_runs(inq->cs, inq->known.ids_series, gather, &first, inq->err);
-	return r == 0 ? case_runs(inq->cs, inq->known.ids_series, gather, &then, inq->err) : r;
+	r = case_runs(inq->cs, inq->known.ids.series, gather, &first, inq->err);
+	return r == 0 ? case_runs(inq->cs, inq->known.ids.series, gather, &then, inq->err) : r;
 }
 
 /* ---- before, while and after it is asked ---- */
@@ -212,7 +219,7 @@ static char *settings_of(const struct inquiry *inq)
 				 ? series_settings_with(inq->how.close_settings, "list", list)
 				 : mem_strdup(inq->how.close_settings);
 
-	return inq->known.without_ids
+	return inq->known.ids.unusable
 		       ? series_settings_with(settings, "without-ids", "without-ids 1\n")
 		       : TAKE(settings);
 }
@@ -221,7 +228,7 @@ static char *settings_of(const struct inquiry *inq)
 static bool seen_once(const struct inquiry *inq)
 {
 	return inq->known.target && !inq->known.match.exact && inq->known.target_rate.failed <= 1 &&
-	       inq->known.ids_series.value != 0 && inq->how.plain.observer == OBSERVE_IDS &&
+	       inq->known.ids.series.value != 0 && inq->how.plain.observer == OBSERVE_IDS &&
 	       inq->how.short_list[0] == '\0';
 }
 
@@ -250,12 +257,12 @@ static void fill_request(struct inquiry *inq)
 					       .target = inq->known.target ? &who->match : NULL,
 					       .others = &inq->known.others,
 					       .start.seen_once = seen_once(inq),
-					       .start.without_ids = inq->known.without_ids,
+					       .start.without_ids = inq->known.ids.unusable,
 					       .start.chosen = chase_member,
 					       .start.chosen_ctx = inq,
 					       .limits.look = look_trials(inq),
-					       .start.rate = inq->known.close_rate.trials > 0
-								     ? inq->known.close_rate
+					       .start.rate = inq->known.ids.rate.trials > 0
+								     ? inq->known.ids.rate
 								     : inq->known.target_rate,
 					       .limits.trials = hunt_trials(inq, TRIALS),
 					       .fresh = request->fresh,
@@ -444,7 +451,7 @@ static bool owner_may_have_written(const struct inquiry *inq)
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
-	bool with_ids = !inq->known.without_ids, strayed = inq->who->bench.start.strayed;
+	bool with_ids = !inq->known.ids.unusable, strayed = inq->who->bench.start.strayed;
 	uint64_t guarded = 0, clean = end(inq, &guarded);
 
 	r = strayed ? r : tell(inq, r);
@@ -459,12 +466,12 @@ int who_end(struct inquiry *inq, int r)
 	/* Reads out of bounds may have led there: guards do not see them. */
 	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
 		return fences_look(inq);
-	if (with_ids && clean > 0 && inq->known.ids_trial == 0 && !hunt_over(inq)) {
+	if (with_ids && clean > 0 && inq->known.ids.trial == 0 && !hunt_over(inq)) {
 		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
 
 		r = observers_drop_ids(inq, &seen);
 		hunt_allow(inq, 1);
-		if (r == 0 && inq->known.ids_hide_it && !hunt_over(inq))
+		if (r == 0 && inq->known.ids.hide_it && !hunt_over(inq))
 			r = ask_once_more(inq, &guarded);
 	}
 	return r == 0 && inq->known.chased && guarded == 0 ? look_further(inq) : r;

@@ -207,6 +207,17 @@ static struct said_value account_value(const struct facts *facts, const struct v
 		       : said_none();
 }
 
+/* Who used the memory, where the main evidence says so. */
+static void add_user(const struct evidence *main, struct verdict *ret)
+{
+	if (main->kind == EVIDENCE_OVER_READ)
+		add_step(ret, "step:over-read", &main->freed_use->user, main);
+	if (main->kind == EVIDENCE_REPORTED && ret->writer.count == 0)
+		add_step(ret, "step:used", &main->reported->user, main);
+	if (main->kind == EVIDENCE_MAPPING)
+		add_step(ret, "step:cut-off", &main->mapping->user, main);
+}
+
 /* Allocation, free, bad write, failure: in the order in which they happen. */
 static void add_steps(const struct facts *facts, const struct proof *proof,
 		      const struct evidence *crash, struct verdict *ret)
@@ -233,12 +244,7 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 		add_step(ret, "step:freed-use", &main->freed_use->user, main);
 	if (ret->class == VERDICT_DANGLING_HOLDER)
 		add_first_use(facts, ret);
-	if (main->kind == EVIDENCE_OVER_READ)
-		add_step(ret, "step:over-read", &main->freed_use->user, main);
-	if (main->kind == EVIDENCE_REPORTED && ret->writer.count == 0)
-		add_step(ret, "step:used", &main->reported->user, main);
-	if (main->kind == EVIDENCE_MAPPING)
-		add_step(ret, "step:cut-off", &main->mapping->user, main);
+	add_user(main, ret);
 	if (crash)
 		add_step(ret, "step:fails", &crash->crash->stack, crash);
 }

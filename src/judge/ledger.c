@@ -163,12 +163,19 @@ struct looked_at ledger_look(const struct facts *facts, enum explanation explana
 
 static enum experiment_kind shown_by(const struct facts *facts, const struct evidence *e)
 {
+	/* The others come from a watched trial. */
+	static const enum experiment_kind always[EVIDENCE_KINDS] = {
+		[EVIDENCE_CRASH] = EXPERIMENT_CRASH_RECORD,
+		[EVIDENCE_MAPPING] = EXPERIMENT_CRASH_RECORD,
+		[EVIDENCE_OVER_READ] = EXPERIMENT_FENCES,
+		[EVIDENCE_CANARY] = EXPERIMENT_GUARDS,
+		[EVIDENCE_ODDS] = EXPERIMENT_FILL_FRESH,
+		[EVIDENCE_RACE] = EXPERIMENT_RACE,
+		[EVIDENCE_GROWTH] = EXPERIMENT_GROWTH,
+		[EVIDENCE_HOST] = EXPERIMENT_MACHINE,
+	};
+
 	switch (e->kind) {
-	case EVIDENCE_CRASH:
-	case EVIDENCE_MAPPING:
-		return EXPERIMENT_CRASH_RECORD;
-	case EVIDENCE_OVER_READ:
-		return EXPERIMENT_FENCES;
 	case EVIDENCE_FREED_USE:
 		if (e->freed_use->fenced)
 			return EXPERIMENT_FENCES;
@@ -176,23 +183,13 @@ static enum experiment_kind shown_by(const struct facts *facts, const struct evi
 	case EVIDENCE_BAD_FREE:
 		return facts->made[EXPERIMENT_GUARDS].trials > 0 ? EXPERIMENT_GUARDS
 								 : EXPERIMENT_CRASH_RECORD;
-	case EVIDENCE_CANARY:
-		return EXPERIMENT_GUARDS;
 	case EVIDENCE_HOLDER:
 		return e->holder->written_by.count > 0 ? EXPERIMENT_WATCH : EXPERIMENT_GUARDS;
-	case EVIDENCE_ODDS:
-		return EXPERIMENT_FILL_FRESH;
-	case EVIDENCE_RACE:
-		return EXPERIMENT_RACE;
-	case EVIDENCE_GROWTH:
-		return EXPERIMENT_GROWTH;
-	case EVIDENCE_HOST:
-		return EXPERIMENT_MACHINE;
 	case EVIDENCE_FAILURE:
 	case EVIDENCE_REPORTED:
 		return EXPERIMENT_RUN;
 	default:
-		return EXPERIMENT_WATCH;
+		return always[e->kind] != 0 ? always[e->kind] : EXPERIMENT_WATCH;
 	}
 }
 

@@ -106,20 +106,26 @@ struct have {
 	bool watch, failing, imprecise, no_syscalls;
 };
 
+static void look_at_failing(const struct evidence *e, struct have *have)
+{
+	have->failing = true;
+	if (e->kind == EVIDENCE_CRASH && !have->crash)
+		have->crash = e;
+	if (e->kind == EVIDENCE_WATCH && e->watch->victim_watched) {
+		have->watch = true;
+		have->no_syscalls = have->no_syscalls || !e->watch->kernel_writes;
+	}
+	if (e->kind == EVIDENCE_HOLDER)
+		have->freed = e;
+}
+
 static void look(const struct facts *facts, struct have *have)
 {
 	VEC_FOREACH (&facts->list->list, e) {
-		have->failing = have->failing || e->failing;
-		if (e->kind == EVIDENCE_CRASH && e->failing && !have->crash)
-			have->crash = e;
-		if (e->kind == EVIDENCE_WATCH && e->failing && e->watch->victim_watched) {
-			have->watch = true;
-			have->no_syscalls = have->no_syscalls || !e->watch->kernel_writes;
-		}
+		if (e->failing)
+			look_at_failing(e, have);
 		if (e->kind == EVIDENCE_OUTSIDE && e->outside->gap)
 			have->gap = e;
-		if (e->kind == EVIDENCE_HOLDER && e->failing)
-			have->freed = e;
 	}
 	VEC_FOREACH (&facts->chain, link) {
 		have->watch = have->watch || link->watched > 0;

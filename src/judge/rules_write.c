@@ -286,22 +286,27 @@ static bool is_race(const struct evidence *e)
 	       !((e->race->first->flags | e->race->second->flags) & WRITE_ASYNC);
 }
 
+/* Where an update was lost, that home is the one. */
+static const struct evidence *main_race(const struct facts *facts)
+{
+	const struct evidence *main = NULL;
+
+	VEC_FOREACH (&facts->list->list, e)
+		if (is_race(e) && (!main || (e->race->lost_update && !main->race->lost_update)))
+			main = e;
+	return main;
+}
+
 void weigh_race(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
 	const struct chain_link *link = facts->chain.count > 0 ? &facts->chain.items[0] : NULL;
 
-	/* Where an update was lost, that home is the one. */
-	VEC_FOREACH (&facts->list->list, e)
-		if (is_race(e) &&
-		    (!ret->main || (e->race->lost_update && !ret->main->race->lost_update)))
-			ret->main = e;
-	VEC_FOREACH (&facts->list->list, e) {
-		if (!is_race(e) || !home_same(&e->race->home, &ret->main->race->home))
-			continue;
-		VEC_PUSH(&ret->pieces, e);
-	}
+	ret->main = main_race(facts);
 	if (!ret->main)
 		return;
+	VEC_FOREACH (&facts->list->list, e)
+		if (is_race(e) && home_same(&e->race->home, &ret->main->race->home))
+			VEC_PUSH(&ret->pieces, e);
 	ret->caught = EVIDENCE_TRIALS(&ret->pieces);
 	ret->watched = ret->caught;
 	if (link && home_same(link->home, &ret->main->race->home) && link->watched > ret->watched)

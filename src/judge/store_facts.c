@@ -158,12 +158,18 @@ bool store_names_field(const struct write_seen *w)
 	return w->home.offset != 0 || (c->source != POINTER_UNKNOWN && !c->changed && !c->joined);
 }
 
+/* One plain store through a pointer that is not moved on. */
+static bool is_plain(const struct store_code *c)
+{
+	return c->certain && c->form == FORM_PLAIN && !c->string && !c->indexed &&
+	       c->base == ADDRESS_POINTER && !c->moves_base;
+}
+
 bool store_in_piece(const struct write_seen *w)
 {
 	const struct store_code *c = &w->code;
 
-	if (!c->certain || store_names_field(w) || c->form != FORM_PLAIN || c->string ||
-	    c->indexed || c->base != ADDRESS_POINTER || c->moves_base || !w->victim)
+	if (!is_plain(c) || store_names_field(w) || !w->victim)
 		return false;
 	if (c->pointer <= w->victim->start || c->pointer > w->home.address)
 		return false;

@@ -20,24 +20,30 @@ static struct said_value block_value(const struct block_life *block)
 	return said_part(&said);
 }
 
-static void crash(const struct crash *c, struct said *ret)
+static void crash(const struct evidence *evidence, struct said *ret)
 {
+	const struct crash *c = evidence->crash;
+
 	SAY(ret, "evidence:crash",
 	    said_anything(&c->words) ? said_copied(&c->words) : said_text(signal_name(c->signal)),
 	    said_frame(crash_site(c)));
 }
 
 /* A string instruction writes as much as its counter says. */
-static void write_seen(const struct write_seen *w, struct said *ret)
+static void write_seen(const struct evidence *evidence, struct said *ret)
 {
+	const struct write_seen *w = evidence->write;
+
 	SAY(ret, "evidence:write", said_count(w->width), said_flag(w->flags & WRITE_AT_MOST),
 	    said_text(store_fit_name(w->fit)), said_home(&w->home),
 	    said_change(w->old, w->new, w->value_len), said_site(&w->writer),
 	    said_flag(w->flags & WRITE_LAST), said_flag(w->flags & WRITE_ASYNC));
 }
 
-static void watch(const struct watch_account *w, struct said *ret)
+static void watch(const struct evidence *evidence, struct said *ret)
 {
+	const struct watch_account *w = evidence->watch;
+
 	SAY(ret, "evidence:watch", said_home(&w->home), said_text(w->mode),
 	    said_flag(w->since_birth), said_flag(w->kernel_writes), said_number(w->hits),
 	    said_number(w->threads), said_flag(w->victim_watched));
@@ -45,23 +51,28 @@ static void watch(const struct watch_account *w, struct said *ret)
 
 #define BETWEEN_MOST 3u
 
-static void outside(const struct outside_change *o, struct said *ret)
+static void outside(const struct evidence *evidence, struct said *ret)
 {
+	const struct outside_change *o = evidence->outside;
+
 	SAY(ret, "evidence:outside", said_home(&o->home),
 	    said_change(o->old, o->new, o->value_len > 0 ? o->value_len : 9), said_flag(o->gap));
 	for (size_t i = 0; i < o->between.list.count && i < BETWEEN_MOST; i++)
 		said_add(ret, said_copied(&o->between.list.items[i]));
 }
 
-static void conflation(const struct conflation_seen *c, struct said *ret)
+static void conflation(const struct evidence *evidence, struct said *ret)
 {
+	const struct conflation_seen *c = evidence->conflation;
+
 	SAY(ret, "evidence:conflation", said_signed(c->offset), said_number(c->first_id),
 	    said_number(c->first_value), said_number(c->second_id), said_number(c->second_value),
 	    said_flag(c->watched));
 }
 
-static void freed_use(const struct freed_use *u, struct said *ret)
+static void freed_use(const struct evidence *evidence, struct said *ret)
 {
+	const struct freed_use *u = evidence->freed_use;
 	const struct block_life *b = u->block;
 
 	SAY(ret, "evidence:freed-use", block_value(b), said_flag(u->write), said_signed(u->offset),
@@ -69,8 +80,10 @@ static void freed_use(const struct freed_use *u, struct said *ret)
 	    said_site(b ? &b->freed : NULL), said_count(b ? b->freed_events : 0));
 }
 
-static void over_read(const struct freed_use *u, struct said *ret)
+static void over_read(const struct evidence *evidence, struct said *ret)
 {
+	const struct freed_use *u = evidence->freed_use;
+
 	int64_t behind = u->block ? u->offset - (int64_t)u->block->size : 0;
 
 	SAY(ret, "evidence:over-read", block_value(u->block),
@@ -78,8 +91,9 @@ static void over_read(const struct freed_use *u, struct said *ret)
 	    said_site(&u->user), said_site(u->block ? &u->block->allocated : NULL));
 }
 
-static void holder(const struct holder_seen *h, struct said *ret)
+static void holder(const struct evidence *evidence, struct said *ret)
 {
+	const struct holder_seen *h = evidence->holder;
 	struct said target = { 0 };
 
 	if (h->frame && h->target)
@@ -91,8 +105,9 @@ static void holder(const struct holder_seen *h, struct said *ret)
 	    said_site(&h->written_by), said_flag(h->used));
 }
 
-static void bad_free(const struct bad_free *b, struct said *ret)
+static void bad_free(const struct evidence *evidence, struct said *ret)
 {
+	const struct bad_free *b = evidence->bad_free;
 	static const char *const ids[BAD_FREE_KINDS] = {
 		[BAD_FREE_DOUBLE] = "freed:twice",
 		[BAD_FREE_INTERIOR] = "freed:interior",
@@ -109,8 +124,9 @@ static void bad_free(const struct bad_free *b, struct said *ret)
 	    said_site(b->block && !twice ? &b->block->allocated : NULL));
 }
 
-static void canary(const struct canary_broken *c, struct said *ret)
+static void canary(const struct evidence *evidence, struct said *ret)
 {
+	const struct canary_broken *c = evidence->canary;
 	static const char *const ids[CANARY_SIDES] = {
 		[CANARY_BEFORE] = "side:before",
 		[CANARY_AFTER] = "side:after",
@@ -123,8 +139,9 @@ static void canary(const struct canary_broken *c, struct said *ret)
 	    said_site(&c->writer));
 }
 
-static void mapping(const struct mapping_cut *m, struct said *ret)
+static void mapping(const struct evidence *evidence, struct said *ret)
 {
+	const struct mapping_cut *m = evidence->mapping;
 	const struct file_cut *cut = m->cut;
 
 	SAY(ret, "evidence:mapping", said_text(m->file), said_number(m->mapped),
@@ -133,15 +150,18 @@ static void mapping(const struct mapping_cut *m, struct said *ret)
 	    said_site(cut ? &cut->stack : NULL));
 }
 
-static void odds(const struct odds_seen *o, struct said *ret)
+static void odds(const struct evidence *evidence, struct said *ret)
 {
+	const struct odds_seen *o = evidence->odds;
+
 	SAY(ret, "evidence:odds", said_flag(o->otherwise), said_number(o->garbage_failed),
 	    said_number(o->garbage), said_home(&o->home), said_number(o->zeroed_failed),
 	    said_number(o->zeroed), said_real(o->p), said_site(&o->allocated));
 }
 
-static void fault_value(const struct fault_value *f, struct said *ret)
+static void fault_value(const struct evidence *evidence, struct said *ret)
 {
+	const struct fault_value *f = evidence->fault_value;
 	bool loaded = f->source == POINTER_LOADED, returned = f->source == POINTER_RETURNED;
 
 	SAY(ret, "evidence:fault-value", said_flag(f->divisor), said_number(f->value),
@@ -149,8 +169,10 @@ static void fault_value(const struct fault_value *f, struct said *ret)
 	    said_text(returned ? f->returned_by : NULL), said_flag(f->source == POINTER_GIVEN));
 }
 
-static void account(const struct reference_account *r, struct said *ret)
+static void account(const struct evidence *evidence, struct said *ret)
 {
+	const struct reference_account *r = evidence->account;
+
 	SAY(ret, "evidence:account", said_home(&r->home));
 	VEC_FOREACH (&r->parties, party) {
 		struct said part = { 0 };
@@ -161,23 +183,29 @@ static void account(const struct reference_account *r, struct said *ret)
 	}
 }
 
-static void growth(const struct growth_seen *g, struct said *ret)
+static void growth(const struct evidence *evidence, struct said *ret)
 {
+	const struct growth_seen *g = evidence->growth;
+
 	SAY(ret, "evidence:growth", said_real(g->blocks_per_test), said_real(g->bytes_per_test),
 	    said_site(&g->site), said_number(g->trials), said_number(g->usable),
 	    said_number(g->rises), said_number(g->tests), said_copied(&g->holder));
 }
 
-static void race(const struct race_seen *r, struct said *ret)
+static void race(const struct evidence *evidence, struct said *ret)
 {
+	const struct race_seen *r = evidence->race;
+
 	SAY(ret, "evidence:race", said_home(&r->home), said_real((double)r->gap_ns / 1000),
 	    said_site(r->first ? &r->first->writer : NULL),
 	    said_site(r->second ? &r->second->writer : NULL), said_flag(r->lost_update),
 	    said_flag(r->locked));
 }
 
-static void host(const struct host_signs *h, struct said *ret)
+static void host(const struct evidence *evidence, struct said *ret)
 {
+	const struct host_signs *h = evidence->host;
+
 	SAY(ret, "evidence:host", said_number(h->bit_flips), said_number(h->flip_homes),
 	    said_number(h->segv), said_number(h->bus), said_number(h->ill), said_number(h->sites),
 	    h->core >= 0 ? said_signed(h->core) : said_none(), said_real(h->core_p),
@@ -186,8 +214,10 @@ static void host(const struct host_signs *h, struct said *ret)
 	    said_real(h->node_p));
 }
 
-static void failure(const struct failure_seen *f, struct said *ret)
+static void failure(const struct evidence *evidence, struct said *ret)
 {
+	const struct failure_seen *f = evidence->failure;
+
 	if (f->failed == 0)
 		SAY(ret, "evidence:no-failure", said_number(f->trials));
 	else
@@ -195,22 +225,27 @@ static void failure(const struct failure_seen *f, struct said *ret)
 		    said_number(f->trials), said_flag(f->always));
 }
 
-static void experiment(const struct experiment_made *e, struct said *ret)
+static void experiment(const struct evidence *evidence, struct said *ret)
 {
+	const struct experiment_made *e = evidence->experiment;
+
 	SAY(ret, "evidence:experiment", said_experiment(e->kind), said_number(e->trials),
 	    said_number(e->telling), said_flag(e->shown + e->shown_passing > 0),
 	    said_number(e->shown), said_number(e->shown_passing));
 }
 
-static void hop(const struct hop_seen *h, struct said *ret)
+static void hop(const struct evidence *evidence, struct said *ret)
 {
+	const struct hop_seen *h = evidence->hop;
+
 	SAY(ret, "evidence:hop", said_number(h->number), said_home(&h->home),
 	    said_number(h->caught), said_number(h->watched), said_number(h->trials),
 	    said_number(h->key_right), said_count(h->key_tried), said_text(h->inferred));
 }
 
-static void reported(const struct reported *r, struct said *ret)
+static void reported(const struct evidence *evidence, struct said *ret)
 {
+	const struct reported *r = evidence->reported;
 	const struct block_life *b = r->block;
 
 	SAY(ret, "evidence:reported", said_text(r->tool), said_text(r->what), said_flag(r->write),
@@ -222,74 +257,33 @@ static void reported(const struct reported *r, struct said *ret)
 
 static void part_say(const struct evidence *evidence, struct said *ret)
 {
-	switch (evidence->kind) {
-	case EVIDENCE_CRASH:
-		crash(evidence->crash, ret);
-		break;
-	case EVIDENCE_WRITE:
-	case EVIDENCE_SIGHTING:
-		write_seen(evidence->write, ret);
-		break;
-	case EVIDENCE_WATCH:
-		watch(evidence->watch, ret);
-		break;
-	case EVIDENCE_OUTSIDE:
-		outside(evidence->outside, ret);
-		break;
-	case EVIDENCE_CONFLATION:
-		conflation(evidence->conflation, ret);
-		break;
-	case EVIDENCE_OVER_READ:
-		over_read(evidence->freed_use, ret);
-		break;
-	case EVIDENCE_FREED_USE:
-		freed_use(evidence->freed_use, ret);
-		break;
-	case EVIDENCE_REPORTED:
-		reported(evidence->reported, ret);
-		break;
-	case EVIDENCE_HOLDER:
-		holder(evidence->holder, ret);
-		break;
-	case EVIDENCE_BAD_FREE:
-		bad_free(evidence->bad_free, ret);
-		break;
-	case EVIDENCE_CANARY:
-		canary(evidence->canary, ret);
-		break;
-	case EVIDENCE_MAPPING:
-		mapping(evidence->mapping, ret);
-		break;
-	case EVIDENCE_ODDS:
-		odds(evidence->odds, ret);
-		break;
-	case EVIDENCE_FAULT_VALUE:
-		fault_value(evidence->fault_value, ret);
-		break;
-	case EVIDENCE_ACCOUNT:
-		account(evidence->account, ret);
-		break;
-	case EVIDENCE_GROWTH:
-		growth(evidence->growth, ret);
-		break;
-	case EVIDENCE_RACE:
-		race(evidence->race, ret);
-		break;
-	case EVIDENCE_HOST:
-		host(evidence->host, ret);
-		break;
-	case EVIDENCE_FAILURE:
-		failure(evidence->failure, ret);
-		break;
-	case EVIDENCE_HOP:
-		hop(evidence->hop, ret);
-		break;
-	case EVIDENCE_EXPERIMENT:
-		experiment(evidence->experiment, ret);
-		break;
-	default:
-		break;
-	}
+	static void (*const says[EVIDENCE_KINDS])(const struct evidence *, struct said *) = {
+		[EVIDENCE_CRASH] = crash,
+		[EVIDENCE_WRITE] = write_seen,
+		[EVIDENCE_SIGHTING] = write_seen,
+		[EVIDENCE_WATCH] = watch,
+		[EVIDENCE_OUTSIDE] = outside,
+		[EVIDENCE_CONFLATION] = conflation,
+		[EVIDENCE_OVER_READ] = over_read,
+		[EVIDENCE_FREED_USE] = freed_use,
+		[EVIDENCE_REPORTED] = reported,
+		[EVIDENCE_HOLDER] = holder,
+		[EVIDENCE_BAD_FREE] = bad_free,
+		[EVIDENCE_CANARY] = canary,
+		[EVIDENCE_MAPPING] = mapping,
+		[EVIDENCE_ODDS] = odds,
+		[EVIDENCE_FAULT_VALUE] = fault_value,
+		[EVIDENCE_ACCOUNT] = account,
+		[EVIDENCE_GROWTH] = growth,
+		[EVIDENCE_RACE] = race,
+		[EVIDENCE_HOST] = host,
+		[EVIDENCE_FAILURE] = failure,
+		[EVIDENCE_HOP] = hop,
+		[EVIDENCE_EXPERIMENT] = experiment,
+	};
+
+	if (evidence->kind < EVIDENCE_KINDS && says[evidence->kind])
+		says[evidence->kind](evidence, ret);
 }
 
 void evidence_say(const struct evidence *evidence, struct said *ret)

@@ -38,8 +38,9 @@ struct observer_rate {
 	struct rate rate;
 	enum observer_effect effect;
 	double p; /* of that */
-	/* So many trials under it would show a halving of the rate without it, four times in five;
-	 * 0: that rate is not known. */
+	/* So many trials under it would show a halving of the rate without it, four times in five.
+	 * Where the effect is unknown because nothing was run without: so many of these. 0: that
+	 * rate is not known. */
 	uint64_t enough;
 };
 

@@ -59,6 +59,9 @@ struct snapshot {
 	/* Wall clock: since when it is that process, and by when it was gone. What others with its
 	 * number left behind is older or newer. 0 when unknown. */
 	uint64_t since_ns, until_ns;
+	/* Where names of code that it emitted lie, if they came with its log (perf-PID.map,
+	 * jit-PID.dump); NULL: where it wrote them. */
+	const char *names_dir;
 	uint32_t user; /* whose process it is: user id + 1; 0 when unknown, then redhand's user */
 	struct registers registers;
 	struct piece stack;	    /* the bytes from about the stack pointer upwards */

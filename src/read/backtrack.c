@@ -578,6 +578,29 @@ static void note_maker(struct backtracker *reader, const struct where *where,
 		reader->ret->returned_by = mem_strdup(name);
 }
 
+/* What was loaded, and from where. False: the way ends here. */
+static bool follow_load(struct backtracker *reader, struct where *where,
+			const struct origin *origin, uint64_t *value, uint64_t *ret_address,
+			bool *ret_known)
+{
+	uint64_t address = 0;
+	bool known = origin_address(reader, where->frame, origin, 0, &address);
+
+	if (!known)
+		take_hint(reader, where, origin);
+	if (origin->shifted)
+		*value -= origin->added;
+	/* Of an index, what was made out of the number is not what was loaded. */
+	if (known && (!where->index || !origin->changed ||
+		      loaded_value(reader, address, origin->width, value))) {
+		add_step(reader, where, origin, address, *value);
+		note_stray(reader, where, origin, address);
+	}
+	*ret_address = address;
+	*ret_known = known;
+	return go_on_through(reader, where, origin) && (known || where->index);
+}
+
 /* One origin further. False at the end. */
 static bool follow(struct backtracker *reader, struct where *where, uint64_t *value)
 {
@@ -594,18 +617,7 @@ static bool follow(struct backtracker *reader, struct where *where, uint64_t *va
 	}
 	switch (origin.kind) {
 	case ORIGIN_LOAD:
-		known = origin_address(reader, where->frame, &origin, 0, &address);
-		if (!known)
-			take_hint(reader, where, &origin);
-		if (origin.shifted)
-			*value -= origin.added;
-		/* Of an index, what was made out of the number is not what was loaded. */
-		if (known && (!where->index || !origin.changed ||
-			      loaded_value(reader, address, origin.width, value))) {
-			add_step(reader, where, &origin, address, *value);
-			note_stray(reader, where, &origin, address);
-		}
-		if (!go_on_through(reader, where, &origin) || (!known && !where->index))
+		if (!follow_load(reader, where, &origin, value, &address, &known))
 			return false;
 		break;
 	case ORIGIN_ADDRESS:
@@ -740,6 +752,22 @@ static bool begin_call(struct backtracker *reader, struct where *where, uint64_t
 	return false;
 }
 
+/* The access that failed, or the call or jump that led out of the code. False: it is not found. */
+static bool find_access(struct backtracker *reader, struct where *where, bool in_code,
+			struct access *ret)
+{
+	struct trap trap = backtrack_trap(&reader->frames[where->frame]);
+	bool found = arch_access_at(&trap, where->at, ret);
+
+	/* What was called there has left by a jump. */
+	if (!in_code && !(found && ret->jumps) && backtrack_leapt(reader, where->at)) {
+		*where = (struct where){ .at = reader->frames[0].pc };
+		trap = backtrack_trap(&reader->frames[0]);
+		found = arch_access_at(&trap, where->at, ret);
+	}
+	return found;
+}
+
 /* The register or memory that held the bad pointer. False when there is none. */
 static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
 {
@@ -747,8 +775,6 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 	bool in_code = reader->frames[0].code_len > 0 &&
 		       record->fault_address != record->gregs[LOG_GREG_RIP];
 	struct access access;
-	struct trap trap;
-	bool found;
 
 	*where = (struct where){ .at = reader->frames[0].pc };
 	if (record->signo == SIGFPE)
@@ -762,15 +788,7 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 		if (!caller_of(reader, where))
 			return false;
 	}
-	trap = backtrack_trap(&reader->frames[where->frame]);
-	found = arch_access_at(&trap, where->at, &access);
-	/* What was called there has left by a jump. */
-	if (!in_code && !(found && access.jumps) && backtrack_leapt(reader, where->at)) {
-		*where = (struct where){ .at = reader->frames[0].pc };
-		trap = backtrack_trap(&reader->frames[0]);
-		found = arch_access_at(&trap, where->at, &access);
-	}
-	if (!found)
+	if (!find_access(reader, where, in_code, &access))
 		return false;
 	reader->ret->is_write = access.writes;
 	if (access.jumps && access.target != NO_REGISTER) {

@@ -349,22 +349,16 @@ void crash_record_snapshot(const struct crash_record *record, struct snapshot *r
 	const struct mappings *mappings =
 		record->mappings.count > 0 ? &record->mappings : &record->log->modules;
 
-	*ret = (struct snapshot){
-		.pid = (int)record->log->reader.header.pid,
-		.since_ns = record->log->reader.header.start_realtime_ns,
-		.user = record->log->reader.header.user,
-		.until_ns = record->raw.realtime_ns + LAST_WORDS_NS,
-		.tid = (int)record->raw.tid,
-		.stack = { .address = record->stack_address,
-			   .bytes = record->stack,
-			   .len = record->stack_len },
-		.pieces = record->pieces.items,
-		.piece_count = record->pieces.count,
-		.python_runtime = record->python.record.runtime,
-		.python_version = record->python.record.version,
-		.mappings = mappings->items,
-		.mapping_count = mappings->count,
-	};
+	*ret = event_log_snapshot(record->log);
+	ret->until_ns = record->raw.realtime_ns + LAST_WORDS_NS;
+	ret->tid = (int)record->raw.tid;
+	ret->stack = (struct piece){ record->stack_address, record->stack, record->stack_len };
+	ret->pieces = record->pieces.items;
+	ret->piece_count = record->pieces.count;
+	ret->python_runtime = record->python.record.runtime;
+	ret->python_version = record->python.record.version;
+	ret->mappings = mappings->items;
+	ret->mapping_count = mappings->count;
 	arch_registers_from_saved(arch, record->raw.gregs, GREGS_NAMED, &ret->registers);
 	ret->registers.value[arch->pc] = event_log_original(record->log, record_rip(record));
 	ret->registers.value[arch->thread_pointer] = record->raw.fs_base;

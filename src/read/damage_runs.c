@@ -72,16 +72,21 @@ static const char *left_block(struct heap_finding **run, size_t count,
 	return NULL;
 }
 
+/* The write may have come from either end of the run. */
+static bool has_rival(const struct heap_finding *first, const struct heap_finding *last)
+{
+	return from_the_end(first) && last != first && to_the_start(last) && last->context &&
+	       first->id != last->id;
+}
+
 static void mark_run(struct heap_finding **run, size_t count)
 {
 	const char *through;
-
 	struct heap_finding *first = run[0], *last = run[count - 1], *own = first;
 
 	if (first->kind != HEAP_WRITE_AFTER_FREE && !from_the_end(first) && to_the_start(last))
 		own = last;
-	if (own == first && from_the_end(first) && last != first && to_the_start(last) &&
-	    last->context && first->id != last->id)
+	if (own == first && has_rival(first, last))
 		first->rival = mem_strdup(last->context);
 	through = own != first	  ? (first->live ? first->context : NULL)
 		  : !first->rival ? left_block(run, count, own)

@@ -213,28 +213,43 @@ bool fault_jumped(const struct log_crash *crash)
 		(crash->gregs[GREG_ERR] & ERROR_FETCH));
 }
 
+/* A general-protection fault has no address: the kernel says 0. FAULT_UNKNOWN: it is none. */
+static enum fault_class classify_protection(const struct fault_facts *facts, struct crash *ret)
+{
+	const struct log_crash *crash = facts->crash;
+	uint64_t trap = crash->gregs[GREG_TRAPNO];
+
+	if (trap != TRAP_PROTECTION && trap != TRAP_STACK)
+		return FAULT_UNKNOWN;
+	if (block_read(ret) && !block_left(facts, ret))
+		return FAULT_FREED;
+	if (trap == TRAP_STACK)
+		return FAULT_NON_CANONICAL;
+	if (crash->signo != SIGSEGV)
+		return FAULT_UNKNOWN;
+	if (is_privileged(ret))
+		return FAULT_ILLEGAL;
+	return (facts->has_wanted ? canonical(facts->wanted) : !wild_register(crash)) &&
+			       uses_vector(ret)
+		       ? FAULT_MISALIGNED
+		       : FAULT_NON_CANONICAL;
+}
+
+static bool is_near_null(const struct fault_facts *facts, uint64_t address, bool mapped)
+{
+	return address < NULL_REACH || address > UINT64_MAX - NULL_REACH ||
+	       (facts->null_based && !mapped);
+}
+
 static enum fault_class classify_address(const struct fault_facts *facts, struct crash *ret)
 {
 	const struct log_crash *crash = facts->crash;
 	uint64_t address = crash->fault_address, error = crash->gregs[GREG_ERR];
 	const struct mapping *mapping = mapping_at(facts->mappings, address);
-	enum fault_class block;
+	enum fault_class class = classify_protection(facts, ret);
 
-	/* A general-protection fault has no address: the kernel says 0. */
-	if ((crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION ||
-	     crash->gregs[GREG_TRAPNO] == TRAP_STACK) &&
-	    block_read(ret) && !block_left(facts, ret))
-		return FAULT_FREED;
-	if (crash->gregs[GREG_TRAPNO] == TRAP_STACK)
-		return FAULT_NON_CANONICAL;
-	if (crash->signo == SIGSEGV && crash->gregs[GREG_TRAPNO] == TRAP_PROTECTION) {
-		bool address_known =
-			facts->has_wanted ? canonical(facts->wanted) : !wild_register(crash);
-
-		if (is_privileged(ret))
-			return FAULT_ILLEGAL;
-		return address_known && uses_vector(ret) ? FAULT_MISALIGNED : FAULT_NON_CANONICAL;
-	}
+	if (class != FAULT_UNKNOWN)
+		return class;
 	if (crash->signo == SIGBUS && crash->code == BUS_ADRALN)
 		return FAULT_MISALIGNED;
 	if (fault_jumped(crash))
@@ -243,16 +258,15 @@ static enum fault_class classify_address(const struct fault_facts *facts, struct
 		return FAULT_MAPPING_SHRANK;
 	if (overflowed(facts, address))
 		return FAULT_STACK_OVERFLOW;
-	if (address < NULL_REACH || address > UINT64_MAX - NULL_REACH ||
-	    (facts->null_based && !mapping))
+	if (is_near_null(facts, address, mapping != NULL))
 		return FAULT_NULL;
 	if (!canonical(address))
 		return FAULT_NON_CANONICAL;
 	if (in_own_memory(facts, address))
 		return FAULT_OWN;
-	block = classify_block(ret);
-	if (block != FAULT_UNKNOWN)
-		return block;
+	class = classify_block(ret);
+	if (class != FAULT_UNKNOWN)
+		return class;
 	if (mapping && (error & ERROR_WRITE) && !(mapping->perms & MAPPING_WRITE) &&
 	    (mapping->perms & MAPPING_READ))
 		return FAULT_READ_ONLY;

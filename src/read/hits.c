@@ -131,11 +131,7 @@ static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 	struct piece piece = { .address = hit->code_address,
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
-	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
-				     .since_ns = caught->log->reader.header.start_realtime_ns,
-				     .tid = (int)hit->tid,
-				     .pieces = &piece,
-				     .piece_count = 1 };
+	struct snapshot snapshot = event_log_snapshot(caught->log);
 	uint64_t end = trap->code_address + trap->code_len, start;
 	AUTO(mem_freep) uint8_t *code = NULL;
 	struct places places = { 0 };
@@ -145,6 +141,9 @@ static int decode_from_start(const struct hit *caught, struct symbols *symbols,
 	if (event_log_original(caught->log, trap->rip) != trap->rip)
 		return 0;
 	places_fill(caught, &places);
+	snapshot.tid = (int)hit->tid;
+	snapshot.pieces = &piece;
+	snapshot.piece_count = 1;
 	snapshot.mappings = places.list.items;
 	snapshot.mapping_count = places.list.count;
 	start = symbols_function_start(symbols, &snapshot, trap->rip - 1);
@@ -422,18 +421,13 @@ static void tell_stack(const struct hit *caught, const struct writer *writer,
 	const struct log_hit *hit = caught->hit;
 	struct python_memory python = { 0 };
 	VEC(struct piece) pieces = { 0 };
-	struct snapshot snapshot = {
-		.pid = (int)caught->log->reader.header.pid,
-		.since_ns = caught->log->reader.header.start_realtime_ns,
-		.tid = (int)hit->tid,
-		.stack = { .address = hit->stack_address,
-			   .bytes = caught->stack,
-			   .len = hit->stack_bytes },
-	};
+	struct snapshot snapshot = event_log_snapshot(caught->log);
 	const struct arch *arch = arch_native();
 	struct places places = { 0 };
 
 	places_fill(caught, &places);
+	snapshot.tid = (int)hit->tid;
+	snapshot.stack = (struct piece){ hit->stack_address, caught->stack, hit->stack_bytes };
 	snapshot.mappings = places.list.items;
 	snapshot.mapping_count = places.list.count;
 	arch_registers_from_saved(arch, hit->gregs, GREGS_NAMED, &snapshot.registers);

@@ -37,6 +37,7 @@ static void event_log_deinit(struct event_log *log)
 	if (log->bytes)
 		(void)munmap((void *)log->bytes, log->len);
 	mem_free(log->name);
+	mem_free(log->names_dir);
 	mem_free(log->program);
 	mem_free(log->command);
 	mappings_deinit(&log->modules);
@@ -390,6 +391,28 @@ static void keep_log(void *ctx, struct event_log *log, bool sound)
 	VEC_PUSH(&logs->list, *log);
 }
 
+/* Of a trial on another machine they lie beside the log. */
+static void find_names(int trials, const char *trial, struct event_log *log)
+{
+	AUTO(mem_freep) char *dir = mem_printf("/proc/self/fd/%d/%s", trials, trial);
+
+	AUTO(mem_freep) char *map = mem_printf("%s/perf-%u.map", dir, log->reader.header.pid);
+	AUTO(mem_freep) char *dump = mem_printf("%s/jit-%u.dump", dir, log->reader.header.pid);
+
+	if (access(map, F_OK) == 0 || access(dump, F_OK) == 0)
+		log->names_dir = TAKE(dir);
+}
+
+struct snapshot event_log_snapshot(const struct event_log *log)
+{
+	return (struct snapshot){ .pid = (int)log->reader.header.pid,
+				  .since_ns = log->reader.header.start_realtime_ns,
+				  .user = log->reader.header.user,
+				  .names_dir = log->names_dir,
+				  .mappings = log->modules.items,
+				  .mapping_count = log->modules.count };
+}
+
 int event_logs_open(int trials, const char *trial, struct event_logs *ret, struct err *err)
 {
 	int r = for_each_log(trials, trial, keep_log, ret, err);
@@ -399,8 +422,10 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 	log_debug("trial %s: its logs are opened", trial);
 	if (ret->list.count > 0)
 		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
-	VEC_FOREACH (&ret->list, log)
+	VEC_FOREACH (&ret->list, log) {
+		find_names(trials, trial, log);
 		read_through(ret, log);
+	}
 	note_hooks(ret);
 	return 0;
 }
@@ -556,16 +581,10 @@ void event_log_unwind_callee(struct event_log *log, const struct callee_stack *s
 {
 	const struct log_callee_registers *registers = &seen->registers;
 	AUTO(stack_deinit) struct stack whole = { 0 };
-	struct snapshot snapshot = {
-		.pid = (int)log->reader.header.pid,
-		.since_ns = log->reader.header.start_realtime_ns,
-		.user = log->reader.header.user,
-		.tid = (int)seen->tid,
-		.stack = { .address = registers->rsp, .bytes = seen->bytes, .len = seen->len },
-		.mappings = log->modules.items,
-		.mapping_count = log->modules.count,
-	};
+	struct snapshot snapshot = event_log_snapshot(log);
 
+	snapshot.tid = (int)seen->tid;
+	snapshot.stack = (struct piece){ registers->rsp, seen->bytes, seen->len };
 	if (seen->python) {
 		snapshot.pieces = seen->python->pieces.items;
 		snapshot.piece_count = seen->python->pieces.count;
@@ -593,13 +612,7 @@ static void name_walked(struct event_log *log, const struct log_item *item,
 			struct stack *ret)
 {
 	AUTO(stack_deinit) struct stack whole = { 0 };
-	struct snapshot snapshot = {
-		.pid = (int)log->reader.header.pid,
-		.since_ns = log->reader.header.start_realtime_ns,
-		.user = log->reader.header.user,
-		.mappings = log->modules.items,
-		.mapping_count = log->modules.count,
-	};
+	struct snapshot snapshot = event_log_snapshot(log);
 	VEC(taddr) entered = { 0 };
 	size_t bytes, more;
 	const unsigned char *rest = log_payload_rest(item, sizeof(*seen), &bytes);
@@ -671,17 +684,14 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
 			  struct stack *ret)
 {
+	struct snapshot snapshot;
+
 	if (!event_log_context(log, context, symbols, ret))
 		return false;
 	if (!log->wrappers)
 		log->wrappers = wrappers_new();
-	wrappers_mark(log->wrappers, symbols,
-		      &(struct snapshot){ .pid = (int)log->reader.header.pid,
-					  .since_ns = log->reader.header.start_realtime_ns,
-					  .user = log->reader.header.user,
-					  .mappings = log->modules.items,
-					  .mapping_count = log->modules.count },
-		      ret);
+	snapshot = event_log_snapshot(log);
+	wrappers_mark(log->wrappers, symbols, &snapshot, ret);
 	return true;
 }
 

@@ -23,6 +23,7 @@ struct event_log {
 	char *program; /* NULL when the log does not say */
 	char *command;
 	struct mappings modules; /* where code lay, for stacks taken before the crash */
+	char *names_dir;	 /* where names of emitted code came with it; NULL */
 	VEC(struct {
 		uint32_t context;
 		uint64_t offset;
@@ -61,6 +62,9 @@ void event_logs_glance(int trials, const char *trial, struct event_glance *ret);
 /* The log that knows the block's contexts: after a fork, blocks that the child got with it belong
  * to the parent's. NULL when that is not there. */
 struct event_log *event_logs_owner(struct event_logs *logs, struct event_log *log, uint64_t id);
+
+/* What it says of its process, and where code lay: for stacks, which the caller adds. */
+struct snapshot event_log_snapshot(const struct event_log *log);
 
 /* The stack of a context (where a block was allocated or freed), without the agent's own frames.
  * False when the log does not have it. */

@@ -403,8 +403,21 @@ static bool asan_variable(struct report *report, const char *line)
 	return true;
 }
 
+static bool begins_any(const char *text, const char *const *with)
+{
+	for (; *with; with++)
+		if (begins(text, *with))
+			return true;
+	return false;
+}
+
 static bool sanitizer_detail(struct report *report, const char *line)
 {
+	static const char *const accesses[] = { "READ ", "WRITE ", "Read ", "Write ", NULL };
+	static const char *const births[] = { "previously allocated by", "allocated by thread",
+					      "Uninitialized value was created by", NULL };
+	static const char *const rest[] = { "SUMMARY: ",   "Shadow bytes",	 "Thread T",
+					    "Location is", "As if synchronized", NULL };
 	struct reported *seen = &report->seen;
 	const char *at = line + strspn(line, " ");
 	const char *size = after(at, " of size ");
@@ -412,12 +425,11 @@ static bool sanitizer_detail(struct report *report, const char *line)
 
 	if (asan_region(report, line) || asan_variable(report, line))
 		return true;
-	if (size && (begins(at, "READ ") || begins(at, "WRITE ") || begins(at, "Read ") ||
-		     begins(at, "Write ") || previous)) {
-		if (previous) {
-			report->into = &seen->other;
-			return true;
-		}
+	if (size && previous) {
+		report->into = &seen->other;
+		return true;
+	}
+	if (size && begins_any(at, accesses)) {
 		seen->write = begins(at, "WRITE") || begins(at, "Write");
 		seen->width = number(size, 10);
 		seen->kind = kind_of(seen->what, seen->write);
@@ -427,12 +439,9 @@ static bool sanitizer_detail(struct report *report, const char *line)
 	if (begins(at, "freed by thread")) {
 		block_of(seen)->state = BLOCK_FREED;
 		report->into = &block_of(seen)->freed;
-	} else if (begins(at, "previously allocated by") || begins(at, "allocated by thread") ||
-		   begins(at, "Uninitialized value was created by")) {
+	} else if (begins_any(at, births)) {
 		report->into = &block_of(seen)->allocated;
-	} else if (begins(at, "SUMMARY: ") || begins(at, "Shadow bytes") ||
-		   begins(at, "Thread T") || begins(at, "Location is") ||
-		   begins(at, "As if synchronized")) {
+	} else if (begins_any(at, rest)) {
 		report->into = NULL;
 	} else {
 		return false;

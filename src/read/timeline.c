@@ -64,6 +64,14 @@ static const struct checkpoint *birth(const struct timeline *t, const struct log
 	return latest;
 }
 
+static void tell_test(const char *name, struct heap_when *ret)
+{
+	if (ret->tests.count == TESTS_TOLD)
+		ret->more_tests = true;
+	else
+		strv_add(&ret->tests, name);
+}
+
 /* From the last line before `from` to the first one after `to`. */
 static void tell_between(const struct timeline *t, const struct instant *from,
 			 const struct instant *to, struct heap_when *ret)
@@ -83,12 +91,8 @@ static void tell_between(const struct timeline *t, const struct instant *from,
 	for (size_t i = first == SIZE_MAX ? 0 : first + 1; i < count && i <= next; i++) {
 		const char *name = t->moments->list.items[i].name;
 
-		if (t->moments->basis != GROWTH_TESTS || name[0] == '\0')
-			continue;
-		if (ret->tests.count == TESTS_TOLD)
-			ret->more_tests = true;
-		else
-			strv_add(&ret->tests, name);
+		if (t->moments->basis == GROWTH_TESTS && name[0] != '\0')
+			tell_test(name, ret);
 	}
 	/* The test that it did not come to the end of. */
 	if (next == count && t->running && ret->tests.count < TESTS_TOLD)

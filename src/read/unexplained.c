@@ -8,10 +8,7 @@
 static struct said_value caller_of(const struct event_log *log, uint64_t back,
 				   struct symbols *symbols)
 {
-	struct snapshot snapshot = { .pid = (int)log->reader.header.pid,
-				     .since_ns = log->reader.header.start_realtime_ns,
-				     .mappings = log->modules.items,
-				     .mapping_count = log->modules.count };
+	struct snapshot snapshot = event_log_snapshot(log);
 	struct said_value caller = said_none();
 	struct stack stack = { 0 };
 

@@ -10,11 +10,7 @@ static json_t *commit_json(const struct bisected_commit *commit)
 	json_t *object = json_object();
 
 	set(object, "commit", json_text(commit->hash));
-	set(object, "number", count(commit->number));
-	set(object, "author", json_text(commit->author));
-	set(object, "date", json_text(commit->date));
-	set(object, "subject", json_text(commit->subject));
-	set(object, "probability", json_number(commit->probability));
+	PUT(object, commit, number, author, date, subject, probability);
 	json_add_rate(object, &commit->rate);
 	set(object, "untested", json_text(commit->untested));
 	return object;
@@ -65,35 +61,24 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 						[BISECTED_RANGE] = "range",
 						[BISECTED_BEFORE] = "before-good",
 						[BISECTED_NEVER] = "never-fails" };
-	json_t *object = json_object();
+	json_t *object = json_document("redhand/bisect/1", result->case_dir, result->program,
+				       result->seconds, result->interrupted);
 	json_t *there = result->there.trials > 0 ? json_object() : json_null();
 	bool fails = result->failed > 0;
 
 	if (result->there.trials > 0)
 		json_add_rate(there, &result->there);
-	set(object, "schema", json_text("redhand/bisect/1"));
-	set(object, "case", json_text(result->case_dir));
-	set(object, "program", json_command(result->program));
-	set(object, "seconds", json_number(result->seconds));
-	set(object, "interrupted", json_boolean(result->interrupted));
 	set(object, "verdict", json_text(verdicts[result->verdict]));
 	set(object, "commit", found_json(result));
 	set(object, "suspects", suspects_json(result));
 	set(object, "probability", json_number(result->probability));
 	set(object, "probability_with_rate_doubt", json_number(result->with_rate_doubt));
 	set(object, "wanted_confidence", json_number(result->wanted));
-	set(object, "before", json_number(result->before));
-	set(object, "never", json_number(result->never));
-	set(object, "good", json_text(result->good));
-	set(object, "bad", json_text(result->bad));
+	PUT(object, result, before, never, good, bad);
 	set(object, "commits", count(result->total));
-	set(object, "merges", count(result->merges));
-	set(object, "first_parent", json_boolean(result->first_parent));
+	PUT(object, result, merges, first_parent);
 	set(object, "tested", tested_json(result));
-	set(object, "trials", count(result->trials));
-	set(object, "failed", count(result->failed));
-	set(object, "no_information", count(result->no_information));
-	set(object, "earlier", count(result->earlier));
+	PUT(object, result, trials, failed, no_information, earlier);
 	set(object, "trials_to_go", json_number(result->to_go));
 	set(object, "rate", fails ? json_number(result->rate) : json_null());
 	set(object, "low", fails ? json_number(result->rate_low) : json_null());
@@ -104,8 +89,7 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "rate_series",
 	    result->rate_series != 0 ? json_integer(result->rate_series) : json_null());
 	set(object, "rate_below", fails ? json_null() : json_number(result->clean_bound));
-	set(object, "builds", count(result->builds));
-	set(object, "builds_dir", json_text(result->builds_dir));
+	PUT(object, result, builds, builds_dir);
 	set(object, "git_bisect", fails ? git_json(result) : json_null());
 	set(object, "signature", result->target[0] ? json_text(result->target) : json_null());
 	set(object, "signatures", signatures_json(&result->signatures));
@@ -119,17 +103,14 @@ void report_bisect_step_json(const struct bisect_step_report *report, FILE *out)
 	json_t *object = json_object();
 
 	set(object, "schema", json_text("redhand/bisect-step/1"));
-	set(object, "verdict", json_text(report->verdict));
-	set(object, "why", json_text(report->why));
-	set(object, "wanted", count(report->wanted));
+	PUT(object, report, verdict, why, wanted);
 	set(object, "for_rate", report->rate > 0 ? json_number(report->rate) : json_null());
 	set(object, "confidence",
 	    report->confidence > 0 ? json_number(report->confidence) : json_null());
 	if (repro) {
 		set(object, "case", json_text(repro->case_dir));
 		set(object, "program", json_command(repro->program));
-		set(object, "seconds", json_number(repro->seconds));
-		set(object, "interrupted", json_boolean(repro->interrupted));
+		PUT(object, repro, seconds, interrupted);
 		set(object, "trials", count(repro->summary.rate.trials));
 		set(object, "failed", count(repro->summary.failed_any));
 		set(object, "signatures", signatures_json(&repro->summary.signatures));

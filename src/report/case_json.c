@@ -28,17 +28,13 @@ static json_t *signature_json(const struct signature_count *s)
 {
 	json_t *object = json_object();
 
-	set(object, "id", json_text(s->id));
-	set(object, "count", count(s->count));
-	set(object, "always", json_boolean(s->always));
-	set(object, "summary", json_text(s->summary));
-	set(object, "trial", count(s->trial));
+	PUT(object, s, id, count, always, summary, trial);
 	return object;
 }
 
 static json_t *series_json(const struct series_overview *s)
 {
-	json_t *object = json_object(), *signatures = json_array(), *arms = json_array();
+	json_t *object = json_object(), *arms = json_array();
 
 	set(object, "series", json_integer(s->id));
 	set(object, "command", json_text(s->command));
@@ -48,9 +44,7 @@ static json_t *series_json(const struct series_overview *s)
 	set(object, "observer", json_text(s->observer));
 	json_add_rate(object, &s->rate);
 	set(object, "counted", json_text(s->intermittent ? "intermittent" : "all"));
-	VEC_FOREACH (&s->signatures, signature)
-		(void)json_array_append_new(signatures, signature_json(signature));
-	set(object, "signatures", signatures);
+	set(object, "signatures", JSON_LIST(&s->signatures, signature_json));
 	VEC_FOREACH (&s->arms, arm) {
 		json_t *a = json_object();
 
@@ -69,12 +63,7 @@ static json_t *minimal_json(const struct minimal_list *list)
 	object = json_object();
 	json_add_rate(minimal, &list->minimal);
 	json_add_rate(full, &list->full);
-	set(object, "series", json_integer(list->series));
-	set(object, "tests", json_strv(&list->tests));
-	set(object, "total", count(list->total));
-	set(object, "victim", json_text(list->victim));
-	set(object, "signature", json_text(list->signature));
-	set(object, "confidence", json_number(list->confidence));
+	PUT(object, list, series, tests, total, victim, signature, confidence);
 	set(object, "minimal", minimal);
 	set(object, "full", full);
 	return object;
@@ -96,8 +85,7 @@ static json_t *hypothesis_json(const struct hypothesis *h)
 {
 	json_t *object = json_object(), *history = json_array(), *evidence = json_array();
 
-	set(object, "id", count(h->id));
-	set(object, "text", json_text(h->text));
+	PUT(object, h, id, text);
 	set(object, "status", json_text(hypothesis_status_word(h->status)));
 	set(object, "time", moment(h->made_ms));
 	VEC_FOREACH (&h->changes, change) {
@@ -121,8 +109,7 @@ static json_t *built_in_json(const struct ledger_entry *h)
 {
 	json_t *object = json_object(), *evidence = json_array();
 
-	set(object, "id", json_text(h->id));
-	set(object, "text", json_said(&h->text));
+	PUT(object, h, id, text);
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
 	set(object, "time", json_null());
@@ -152,13 +139,7 @@ static json_t *verdict_json(const struct case_overview *overview)
 		return json_null();
 	object = json_object();
 	set(object, "class", json_text(verdict_class_name(v->class)));
-	set(object, "firm", json_boolean(v->firm));
-	set(object, "sentence", json_said(&v->sentence));
-	set(object, "caught", count(v->caught));
-	set(object, "watched", count(v->watched));
-	set(object, "trials", count(v->trials));
-	set(object, "doubts", json_said_list(&v->doubts));
-	set(object, "next", json_said(&v->next));
+	PUT(object, v, firm, sentence, caught, watched, trials, doubts, next);
 	return object;
 }
 
@@ -169,8 +150,7 @@ static json_t *sightings_json(const struct case_overview *overview)
 	VEC_FOREACH (&overview->sightings, sighting) {
 		json_t *object = json_object();
 
-		set(object, "evidence", count(sighting->evidence));
-		set(object, "trial", count(sighting->trial));
+		PUT(object, sighting, evidence, trial);
 		set(object, "failed", json_boolean(sighting->failing));
 		set(object, "text", json_said(&sighting->text));
 		(void)json_array_append_new(array, object);
@@ -186,8 +166,7 @@ static json_t *parking_json(const struct parking *parking)
 		return json_null();
 	object = json_object();
 	set(object, "since", moment(parking->made_ms));
-	set(object, "because", json_text(parking->because));
-	set(object, "until", json_text(parking->until));
+	PUT(object, parking, because, until);
 	set(object, "world", world_json(&parking->world));
 	set(object, "resumed",
 	    parking->resumed_ms != 0 ? moment(parking->resumed_ms) : json_null());
@@ -204,10 +183,7 @@ static json_t *sentinel_json(const struct sentinel_note *s)
 	object = json_object();
 	set(object, "dir", json_text(s->dir));
 	set(object, "time", moment(s->made_ms));
-	set(object, "series", json_integer(s->series));
-	set(object, "signature", json_text(s->signature));
-	set(object, "failed", count(s->failed));
-	set(object, "trials", count(s->trials));
+	PUT(object, s, series, signature, failed, trials);
 	return object;
 }
 
@@ -221,10 +197,7 @@ json_t *choices_json(const struct choice_list *choices)
 		set(expected, "trials", json_real(c->expected_trials));
 		set(expected, "failures", json_real(c->expected_failures));
 		set(expected, "seconds", json_real(c->expected_s));
-		set(o, "time_ms", json_integer(c->time_ms));
-		set(o, "question", json_text(c->question));
-		set(o, "experiment", json_text(c->experiment));
-		set(o, "why", json_said(&c->why));
+		PUT(o, c, time_ms, question, experiment, why);
 		set(o, "expected", expected);
 		set(o, "trials", c->ended ? count(c->trials) : json_null());
 		set(o, "failures", c->ended ? count(c->failures) : json_null());
@@ -238,12 +211,10 @@ json_t *choices_json(const struct choice_list *choices)
 static json_t *overview_json(const struct case_overview *overview)
 {
 	const struct notebook *notebook = &overview->notebook;
-	json_t *object = json_object(), *series = json_array(), *notes = json_array();
-	json_t *hypotheses = json_array(), *workarounds = json_array(), *history = json_array();
+	json_t *object = json_object(), *notes = json_array();
+	json_t *hypotheses = json_array(), *workarounds = json_array();
 	json_t *decisions = json_array();
 
-	VEC_FOREACH (&overview->series, s)
-		(void)json_array_append_new(series, series_json(s));
 	VEC_FOREACH (&notebook->notes, note) {
 		json_t *n = json_object();
 
@@ -273,10 +244,8 @@ static json_t *overview_json(const struct case_overview *overview)
 		set(o, "text", json_said(&d->said));
 		(void)json_array_append_new(decisions, o);
 	}
-	VEC_FOREACH (&notebook->parkings, parking)
-		(void)json_array_append_new(history, parking_json(parking));
 	set(object, "case", json_text(overview->case_dir));
-	set(object, "series", series);
+	set(object, "series", JSON_LIST(&overview->series, series_json));
 	set(object, "minimal",
 	    overview->minimal.series != 0 ? minimal_json(&overview->minimal) : json_null());
 	set(object, "verdict", verdict_json(overview));
@@ -287,7 +256,7 @@ static json_t *overview_json(const struct case_overview *overview)
 	set(object, "notes", notes);
 	set(object, "workarounds", workarounds);
 	set(object, "parked", parking_json(notebook_parked(notebook)));
-	set(object, "parkings", history);
+	set(object, "parkings", JSON_LIST(&notebook->parkings, parking_json));
 	set(object, "sentinel", sentinel_json(notebook_sentinel(notebook)));
 	set(object, "attempts", attempts_json(notebook));
 	set(object, "steps", user_steps_json(notebook));
@@ -348,12 +317,7 @@ static json_t *trial_line_json(const struct trial_line *line)
 	char when[WHEN_MAX];
 
 	set(object, "trial", count(line->number));
-	set(object, "series", count(line->series));
-	set(object, "command", json_text(line->command));
-	set(object, "position", count(line->position));
-	set(object, "arm", count(line->arm));
-	set(object, "slot", count(line->slot));
-	set(object, "node", json_text(line->node));
+	PUT(object, line, series, command, position, arm, slot, node);
 	set(object, "exit", line->exit_status < 0 ? json_null() : json_integer(line->exit_status));
 	set(object, "signal",
 	    line->signal == 0 ? json_null() : json_text(signal_name(line->signal)));
@@ -362,8 +326,7 @@ static json_t *trial_line_json(const struct trial_line *line)
 	set(object, "kept", json_boolean(line->kept));
 	set(object, "started", json_text(when_text(line->started_ms, when)));
 	set(object, "seconds", json_number((double)line->wall_ns / 1e9));
-	set(object, "stdout_bytes", count(line->stdout_bytes));
-	set(object, "stderr_bytes", count(line->stderr_bytes));
+	PUT(object, line, stdout_bytes, stderr_bytes);
 	set(object, "chaos", line->chaos ? split(line->chaos, ",") : json_null());
 	set(object, "items", json_text(line->items));
 	return object;
@@ -371,12 +334,10 @@ static json_t *trial_line_json(const struct trial_line *line)
 
 void report_trial_lines_json(const char *case_dir, const struct trial_lines *lines, FILE *out)
 {
-	json_t *object = document(), *list = json_array();
+	json_t *object = document();
 
-	VEC_FOREACH (&lines->list, line)
-		(void)json_array_append_new(list, trial_line_json(line));
 	set(object, "case", json_text(case_dir));
-	set(object, "trials", list);
+	set(object, "trials", JSON_LIST(&lines->list, trial_line_json));
 	json_print(object, out);
 }
 
@@ -395,8 +356,7 @@ void report_resumption_json(const struct resumption *r, FILE *out)
 	json_t *object = document();
 
 	set(object, "case", json_text(r->case_dir));
-	set(object, "resumed", json_boolean(r->resumed));
-	set(object, "reason", json_text(r->reason));
+	PUT(object, r, resumed, reason);
 	set(object, "parked", parking_json(r->parking));
 	set(object, "changes", json_strv(r->changes));
 	set(object, "gate", r->gate ? certificate_json(r->gate) : json_null());

@@ -291,6 +291,30 @@ void report_crash_brief(const struct crash *crash, const char *indent, FILE *out
 	}
 }
 
+static void print_registers(const struct crash *crash, FILE *out)
+{
+	(void)fprintf(out, "\nRegisters:\n");
+	for (unsigned int i = 0; i < crash->register_count; i++)
+		(void)fprintf(out, "  %-3s 0x%016" PRIx64 "%s", crash->registers[i].name,
+			      crash->registers[i].value, i % 3 == 2 ? "\n" : "");
+	(void)fputc('\n', out);
+}
+
+#define BLOCKS_SHOWN 6
+
+static void print_blocks(const struct crash *crash, bool verbose, FILE *out)
+{
+	size_t shown =
+		verbose || crash->blocks.count < BLOCKS_SHOWN ? crash->blocks.count : BLOCKS_SHOWN;
+
+	if (shown > 0)
+		(void)fprintf(out, "\nWhat its pointers lead to:\n");
+	for (size_t i = 0; i < shown; i++)
+		print_block(crash, &crash->blocks.items[i], out);
+	if (crash->blocks.count > shown)
+		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - shown);
+}
+
 static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 {
 	AUTO(mem_freep) char *words = words_of(&crash->words);
@@ -311,19 +335,9 @@ static void print_crash(const struct crash *crash, bool verbose, FILE *out)
 	text_stack(&crash->stack, FRAMES, "  ", out);
 	text_source(&crash->stack, "  ", out);
 	print_cut(crash, out);
-	if (crash->blocks.count > 0)
-		(void)fprintf(out, "\nWhat its pointers lead to:\n");
-	for (size_t i = 0; i < crash->blocks.count && (verbose || i < 6); i++)
-		print_block(crash, &crash->blocks.items[i], out);
-	if (!verbose && crash->blocks.count > 6)
-		(void)fprintf(out, "  … %zu more (-v)\n", crash->blocks.count - 6);
-	if (!verbose)
-		return;
-	(void)fprintf(out, "\nRegisters:\n");
-	for (unsigned int i = 0; i < crash->register_count; i++)
-		(void)fprintf(out, "  %-3s 0x%016" PRIx64 "%s", crash->registers[i].name,
-			      crash->registers[i].value, i % 3 == 2 ? "\n" : "");
-	(void)fputc('\n', out);
+	print_blocks(crash, verbose, out);
+	if (verbose)
+		print_registers(crash, out);
 }
 
 static void describe_knob(const struct chaos *chaos, enum chaos_knob knob, struct strbuf *sb)

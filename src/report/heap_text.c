@@ -160,6 +160,43 @@ static void print_when(const struct heap_finding *f, FILE *out)
 		print_tests(when, out);
 }
 
+static void print_reach(const struct heap_finding *f, FILE *out)
+{
+	if (f->continued)
+		(void)fputs(
+			f->sampled ? "     it may have begun at another block, one without guards, "
+				     "and gone on here\n"
+				   : "     it began at another block and went on here: not this "
+				     "block's doing\n",
+			out);
+	if (!f->continued && f->far)
+		(void)fputs(
+			"     the guard is hit from its far end on: it may have come from another "
+			"block, before this one\n",
+			out);
+}
+
+static void print_sites(const struct heap_finding *f, bool verbose, FILE *out)
+{
+	if (f->fenced && f->instruction)
+		(void)fprintf(out, "     by %s\n", f->instruction);
+	if (f->fenced)
+		print_site(f->write ? "written by" : "read by", &f->seen_at, verbose, out);
+	print_site("allocated by", &f->allocated, verbose, out);
+	print_site(f->kind == HEAP_DOUBLE_FREE ? "freed first by" : "freed by", &f->freed, verbose,
+		   out);
+	if (f->fenced)
+		return;
+	if (f->kind == HEAP_DOUBLE_FREE)
+		print_site("and again by", &f->seen_at, verbose, out);
+	else if (f->kind == HEAP_USE_AFTER_FREE)
+		print_site("used by", &f->seen_at, verbose, out);
+	else if (f->kind > HEAP_DOUBLE_FREE)
+		print_site("freed here", &f->seen_at, verbose, out);
+	else
+		print_site("noticed when it was given back by", &f->seen_at, verbose, out);
+}
+
 static void print_finding(const struct heap_report *report, const struct heap_finding *f,
 			  size_t number, bool verbose, FILE *out)
 {
@@ -184,40 +221,13 @@ static void print_finding(const struct heap_report *report, const struct heap_fi
 	if (f->key)
 		(void)fprintf(out, "     block #%" PRIu64 ", key %s, %s\n", f->id, f->key,
 			      f->live ? "live" : "freed");
-	if (f->continued)
-		(void)fputs(
-			f->sampled ? "     it may have begun at another block, one without guards, "
-				     "and gone on here\n"
-				   : "     it began at another block and went on here: not this "
-				     "block's doing\n",
-			out);
-	if (!f->continued && f->far)
-		(void)fputs(
-			"     the guard is hit from its far end on: it may have come from another "
-			"block, before this one\n",
-			out);
+	print_reach(f, out);
 	if (f->bytes > 0) {
 		print_hex("expected", f->expected, f->bytes, out);
 		print_hex("found", f->found, f->bytes, out);
 	}
 	print_when(f, out);
-	if (f->fenced && f->instruction)
-		(void)fprintf(out, "     by %s\n", f->instruction);
-	if (f->fenced)
-		print_site(f->write ? "written by" : "read by", &f->seen_at, verbose, out);
-	print_site("allocated by", &f->allocated, verbose, out);
-	print_site(f->kind == HEAP_DOUBLE_FREE ? "freed first by" : "freed by", &f->freed, verbose,
-		   out);
-	if (f->fenced)
-		return;
-	if (f->kind == HEAP_DOUBLE_FREE)
-		print_site("and again by", &f->seen_at, verbose, out);
-	else if (f->kind == HEAP_USE_AFTER_FREE)
-		print_site("used by", &f->seen_at, verbose, out);
-	else if (f->kind > HEAP_DOUBLE_FREE)
-		print_site("freed here", &f->seen_at, verbose, out);
-	else
-		print_site("noticed when it was given back by", &f->seen_at, verbose, out);
+	print_sites(f, verbose, out);
 }
 
 /* ---- who still points to it ---- */

@@ -39,11 +39,7 @@ static json_t *home_json(const struct home *home)
 	object = json_object();
 	words_home(home, &words);
 	set(object, "kind", json_text(home_kind_name(home->kind)));
-	set(object, "key", json_text(home->key));
-	set(object, "name", json_text(home->name));
-	set(object, "field", json_text(home->field));
-	set(object, "module", json_text(home->module));
-	set(object, "offset", json_integer(home->offset));
+	PUT(object, home, key, name, field, module, offset);
 	set(object, "length", home->len > 0 ? count(home->len) : json_null());
 	set(object, "words", json_text(strbuf_str(&words)));
 	return object;
@@ -63,8 +59,7 @@ static json_t *holder_json(const struct investigation *inv)
 	if (json_is_null(object))
 		object = json_object();
 	set(object, "block", h->holder ? json_block(h->holder) : json_null());
-	set(object, "written_by", json_site(&h->written_by));
-	set(object, "used", json_boolean(h->used));
+	PUT(object, h, written_by, used);
 	set(object, "frame",
 	    h->frame && h->target ? json_site(&h->target->allocated) : json_null());
 	return object;
@@ -72,8 +67,7 @@ static json_t *holder_json(const struct investigation *inv)
 
 static void add_writer(const struct verdict *v, json_t *object)
 {
-	set(object, "writer", json_site(&v->writer));
-	set(object, "instruction", json_text(v->instruction));
+	PUT(object, v, writer, instruction);
 	set(object, "width", v->width > 0 ? json_integer(v->width) : json_null());
 	set(object, "fit", v->fit != FIT_UNKNOWN ? json_text(store_fit_name(v->fit)) : json_null());
 	set(object, "old", v->values_known ? json_hex(v->old) : json_null());
@@ -105,8 +99,7 @@ static json_t *alternatives_json(const struct verdict *v)
 		json_t *object = json_object();
 
 		set(object, "class", json_text(verdict_class_name(alternative->class)));
-		set(object, "sentence", json_said(&alternative->sentence));
-		set(object, "tell_apart", json_said(&alternative->tell_apart));
+		PUT(object, alternative, sentence, tell_apart);
 		set(object, "evidence",
 		    numbers(alternative->evidence.items, alternative->evidence.count));
 		(void)json_array_append_new(array, object);
@@ -137,11 +130,7 @@ static json_t *verdict_json(const struct investigation *inv)
 	object = json_object();
 	set(object, "class", json_text(verdict_class_name(v->class)));
 	set(object, "words", json_text(words_class(v->class)));
-	set(object, "firm", json_boolean(v->firm));
-	set(object, "sentence", json_said(&v->sentence));
-	set(object, "caught", count(v->caught));
-	set(object, "watched", count(v->watched));
-	set(object, "trials", count(v->trials));
+	PUT(object, v, firm, sentence, caught, watched, trials);
 	set(object, "reidentified", keys_json(inv));
 	set(object, "signature", v->signature[0] != '\0' ? json_text(v->signature) : json_null());
 	add_writer(v, object);
@@ -151,15 +140,13 @@ static json_t *verdict_json(const struct investigation *inv)
 	    v->home.kind != HOME_UNKNOWN ? json_integer(v->home.offset) : json_null());
 	set(object, "base", v->base ? json_block(v->base) : json_null());
 	set(object, "holder", holder_json(inv));
-	set(object, "freed_by", json_site(&v->freed_by));
-	set(object, "other", json_site(&v->other));
+	PUT(object, v, freed_by, other);
 	set(object, "evidence", numbers(v->evidence.items, v->evidence.count));
 	set(object, "steps", steps_json(v));
 	set(object, "alternatives", alternatives_json(v));
 	set(object, "doubts", json_said_list(&v->doubts));
 	set(object, "considerations", considerations_json(&v->doubts));
-	set(object, "open", json_said_list(&v->open));
-	set(object, "next", json_said(&v->next));
+	PUT(object, v, open, next);
 	return object;
 }
 
@@ -167,8 +154,7 @@ static void add_hypothesis(json_t *array, const struct ledger_entry *h, bool bui
 {
 	json_t *object = json_object();
 
-	set(object, "id", json_text(h->id));
-	set(object, "text", json_said(&h->text));
+	PUT(object, h, id, text);
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
 	set(object, "because", json_said(&h->because));
@@ -222,8 +208,7 @@ static json_t *decisions_json(const struct investigation *inv)
 	VEC_FOREACH (&inv->decisions.list, d) {
 		json_t *object = json_object();
 
-		set(object, "time_ms", json_integer(d->time_ms));
-		set(object, "stage", json_text(d->stage));
+		PUT(object, d, time_ms, stage);
 		set(object, "says", json_said_ids(&d->said));
 		set(object, "text", json_said(&d->said));
 		(void)json_array_append_new(array, object);
@@ -253,8 +238,7 @@ static json_t *slots_json(const struct investigation *inv)
 	VEC_FOREACH (&inv->slots, s) {
 		json_t *slot = json_rate(&s->rate);
 
-		set(slot, "slot", json_integer(s->slot));
-		set(slot, "p", json_number(s->p));
+		PUT(slot, s, slot, p);
 		(void)json_array_append_new(array, slot);
 	}
 	set(object, "list", array);
@@ -308,10 +292,7 @@ static json_t *document(const struct investigation *inv, const char *schema)
 	set(object, "hypotheses", hypotheses_json(inv));
 	set(object, "decisions", decisions_json(inv));
 	set(object, "choices", choices_json(&inv->choices));
-	set(object, "reproduce", json_text(inv->reproduce));
-	set(object, "prove_fix", json_text(inv->prove_fix));
-	set(object, "sentinel", json_text(inv->sentinel));
-	set(object, "notes", json_said_list(&inv->notes));
+	PUT(object, inv, reproduce, prove_fix, sentinel, notes);
 	set(object, "slots", slots_json(inv));
 	set(object, "fault_addresses", addresses_json(&inv->summary));
 	return object;
@@ -321,9 +302,7 @@ void report_hunt_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/hunt/2");
 
-	set(object, "report", json_text(inv->report));
-	set(object, "seconds", json_number(inv->seconds));
-	set(object, "interrupted", json_boolean(inv->interrupted));
+	PUT(object, inv, report, seconds, interrupted);
 	json_print(object, out);
 }
 
@@ -335,10 +314,7 @@ static json_t *trigger_json(const struct trigger_set *trigger)
 		return json_null();
 	object = json_object();
 	without = json_array();
-	set(object, "total", count(trigger->total));
-	set(object, "proven", json_boolean(trigger->proven));
-	set(object, "full", json_rate(&trigger->full));
-	set(object, "minimal", json_rate(&trigger->minimal));
+	PUT(object, trigger, total, proven, full, minimal);
 	VEC_FOREACH (&trigger->items, item) {
 		json_t *row = json_rate(&item->without);
 
@@ -371,9 +347,7 @@ static json_t *series_json(const struct investigation *inv)
 	VEC_FOREACH (&inv->series, s) {
 		json_t *object = json_rate(&s->rate);
 
-		set(object, "command", json_text(s->command));
-		set(object, "observer", json_text(s->observer));
-		set(object, "began_ms", json_integer(s->began_ms));
+		PUT(object, s, command, observer, began_ms);
 		set(object, "last_ms", s->last_ms > 0 ? json_integer(s->last_ms) : json_null());
 		set(object, "arms", arms_json(s));
 		(void)json_array_append_new(array, object);
@@ -384,21 +358,16 @@ static json_t *series_json(const struct investigation *inv)
 void report_investigation_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/report/2");
-	json_t *evidence = json_array(), *signatures = json_array();
 
 	set(object, "root", json_text(inv->root));
 	add_notebook(&inv->notebook, object);
 	set(object, "rate", inv->counted ? json_rate(&inv->summary.rate) : json_null());
 	set(object, "clean_runs_for_99",
 	    inv->clean_runs > 0 ? count(inv->clean_runs) : json_null());
-	VEC_FOREACH (&inv->summary.signatures.list, s)
-		(void)json_array_append_new(signatures, signature_json(s));
-	set(object, "signatures", signatures);
+	set(object, "signatures", JSON_LIST(&inv->summary.signatures.list, signature_json));
 	set(object, "families", families_json(&inv->summary.families));
 	set(object, "series", series_json(inv));
 	set(object, "trigger", trigger_json(&inv->trigger));
-	VEC_FOREACH (&inv->evidence.list, e)
-		(void)json_array_append_new(evidence, evidence_json(e));
-	set(object, "evidence", evidence);
+	set(object, "evidence", JSON_LIST(&inv->evidence.list, evidence_json));
 	json_print(object, out);
 }

@@ -175,10 +175,7 @@ static void add_properties(const struct investigation *inv, json_t *result)
 	json_t *bag = json_object();
 	const struct verdict *v = &inv->verdict;
 
-	set(bag, "firm", json_boolean(v->firm));
-	set(bag, "caught", json_integer((json_int_t)v->caught));
-	set(bag, "watched", json_integer((json_int_t)v->watched));
-	set(bag, "trials", json_integer((json_int_t)v->trials));
+	PUT(bag, v, firm, caught, watched, trials);
 	if (inv->reproduce)
 		set(bag, "reproduce", json_text(inv->reproduce));
 	set(result, "properties", bag);

@@ -55,6 +55,39 @@ json_t *json_said(const struct said *said)
 	return json_text(text);
 }
 
+json_t *json_of(enum json_kind kind, const void *at)
+{
+	switch (kind) {
+	case JSON_OF_TEXT:
+		return json_text(*(char *const *)at);
+	case JSON_OF_ID:
+		return json_text(at);
+	case JSON_OF_UINT:
+		return json_integer(*(const unsigned int *)at);
+	case JSON_OF_INT:
+		return json_integer(*(const int *)at);
+	case JSON_OF_U64:
+		return count(*(const uint64_t *)at);
+	case JSON_OF_I64:
+		return json_integer(*(const int64_t *)at);
+	case JSON_OF_BOOL:
+		return json_boolean(*(const bool *)at);
+	case JSON_OF_REAL:
+		return json_number(*(const double *)at);
+	case JSON_OF_STRV:
+		return json_strv(at);
+	case JSON_OF_SAID:
+		return json_said(at);
+	case JSON_OF_SAID_LIST:
+		return json_said_list(at);
+	case JSON_OF_RATE:
+		return json_rate(at);
+	case JSON_OF_STACK:
+		return json_site(at);
+	}
+	return json_null();
+}
+
 static void add_ids(const struct said *said, json_t *array)
 {
 	if (said->id)
@@ -74,11 +107,7 @@ json_t *json_said_ids(const struct said *said)
 
 json_t *json_said_list(const struct said_list *list)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&list->list, said)
-		(void)json_array_append_new(array, json_said(said));
-	return array;
+	return JSON_LIST(&list->list, json_said);
 }
 
 json_t *json_command(char *const *words)
@@ -91,11 +120,7 @@ json_t *json_command(char *const *words)
 
 void json_add_rate(json_t *object, const struct rate *rate)
 {
-	(void)json_object_set_new(object, "trials", json_integer((json_int_t)rate->trials));
-	(void)json_object_set_new(object, "failed", json_integer((json_int_t)rate->failed));
-	(void)json_object_set_new(object, "rate", json_number(rate->rate));
-	(void)json_object_set_new(object, "low", json_number(rate->low));
-	(void)json_object_set_new(object, "high", json_number(rate->high));
+	PUT(object, rate, trials, failed, rate, low, high);
 }
 
 json_t *json_rate(const struct rate *rate)
@@ -103,6 +128,28 @@ json_t *json_rate(const struct rate *rate)
 	json_t *object = json_object();
 
 	json_add_rate(object, rate);
+	return object;
+}
+
+json_t *json_bytes(const uint8_t *bytes, size_t len)
+{
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+
+	for (size_t i = 0; i < len; i++)
+		strbuf_addf(&sb, "%02x", bytes[i]);
+	return json_string(strbuf_str(&sb));
+}
+
+json_t *json_document(const char *schema, const char *case_dir, char *const *program,
+		      double seconds, bool interrupted)
+{
+	json_t *object = json_object();
+
+	set(object, "schema", json_text(schema));
+	set(object, "case", json_text(case_dir));
+	set(object, "program", json_command(program));
+	set(object, "seconds", json_number(seconds));
+	set(object, "interrupted", json_boolean(interrupted));
 	return object;
 }
 

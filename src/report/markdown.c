@@ -39,21 +39,11 @@ static void put_escaped(const char *text, size_t at, FILE *out)
 	case '_':
 		(void)fputs(inside_word(text, at) ? "_" : "\\_", out);
 		return;
-	case '\\':
-	case '`':
-	case '*':
-	case '[':
-	case ']':
-	case '|':
-	case '~':
-	case '#':
-	case '$':
-		(void)fputc('\\', out);
-		break;
 	default:
-		break;
+		if (text[at] != '\0' && strchr("\\`*[]|~#$", text[at]))
+			(void)fputc('\\', out);
+		(void)fputc(text[at], out);
 	}
-	(void)fputc(text[at], out);
 }
 
 void md_text(const char *text, FILE *out)

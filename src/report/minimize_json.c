@@ -72,32 +72,21 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 					      [MINIMAL_OTHERS_NONE] = "none",
 					      [MINIMAL_OTHERS_SOME] = "some",
 					      [MINIMAL_OTHERS_ANY] = "any" };
-	json_t *object = json_object(), *tests = json_array();
+	json_t *object = json_document("redhand/minimize/1", result->case_dir, result->program,
+				       result->seconds, result->interrupted),
+	       *tests = json_array();
 
-	set(object, "schema", json_text("redhand/minimize/1"));
-	set(object, "case", json_text(result->case_dir));
-	set(object, "program", json_command(result->program));
-	set(object, "seconds", json_number(result->seconds));
-	set(object, "interrupted", json_boolean(result->interrupted));
 	set(object, "verdict", json_text(verdicts[result->verdict]));
-	set(object, "framework", json_text(result->framework));
-	set(object, "noun", json_text(result->noun));
-	set(object, "total", count(result->total));
+	PUT(object, result, framework, noun, total);
 	VEC_FOREACH (&result->items, item)
 		(void)json_array_append_new(tests, json_text(item->name));
 	set(object, "tests", tests);
-	set(object, "victim", json_text(result->victim));
-	set(object, "confidence", json_number(result->confidence));
+	PUT(object, result, victim, confidence);
 	set(object, "wanted_confidence", json_number(result->wanted));
-	set(object, "trials", count(result->trials));
-	set(object, "other_failures", count(result->other_failures));
-	set(object, "no_information", count(result->no_information));
-	set(object, "earlier", count(result->earlier));
-	set(object, "rollbacks", count(result->rollbacks));
+	PUT(object, result, trials, other_failures, no_information, earlier, rollbacks);
 	set(object, "trials_to_go", json_number(result->to_go));
 	set(object, "left", left_json(result));
-	set(object, "full", json_rate(&result->full));
-	set(object, "minimal", json_rate(&result->minimal));
+	PUT(object, result, full, minimal);
 	set(object, "without", without_json(result));
 	set(object, "stand_ins", json_text(others[result->others]));
 	set(object, "full_without_one", rate_or_null(&result->stand_ins));
@@ -110,9 +99,6 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	set(object, "environment", json_command(result->env.items));
 	set(object, "cwd", json_text(result->cwd));
 	set(object, "plain", json_boolean(!result->plain_differs));
-	set(object, "advice", json_text(result->advice));
-	set(object, "file", json_text(result->file));
-	set(object, "jobs", json_integer(result->jobs));
-	set(object, "seed", count(result->seed));
+	PUT(object, result, advice, file, jobs, seed);
 	json_print(object, out);
 }

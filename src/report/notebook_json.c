@@ -7,12 +7,7 @@ json_t *world_json(const struct world *world)
 {
 	json_t *object = json_object();
 
-	set(object, "commit", json_text(world->commit));
-	set(object, "branch", json_text(world->branch));
-	set(object, "program", json_text(world->program));
-	set(object, "kernel", json_text(world->kernel));
-	set(object, "machine", json_text(world->machine));
-	set(object, "redhand", json_text(world->redhand));
+	PUT(object, world, commit, branch, program, kernel, machine, redhand);
 	return object;
 }
 

@@ -3,27 +3,7 @@
  */
 #include "report/report_scan.h"
 
-#include <inttypes.h>
-
 #include "report/json.h"
-
-/* Addresses and constants have 64 bits, JSON's numbers do not. */
-static json_t *hex(uint64_t value)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "0x%" PRIx64, value);
-	return json_string(text);
-}
-
-static json_t *bytes_json(const struct scan_hit *hit)
-{
-	char text[SCAN_CODE_BYTES * 2 + 1] = "";
-
-	for (unsigned int i = 0; i < hit->length && i < SCAN_CODE_BYTES; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", hit->bytes[i]);
-	return json_string(text);
-}
 
 static json_t *hit_json(const struct scan_report *report, const struct scan_hit *hit)
 {
@@ -37,8 +17,9 @@ static json_t *hit_json(const struct scan_report *report, const struct scan_hit 
 	set(object, "base", json_text(hit->base));
 	set(object, "displacement", store ? json_integer(hit->displacement) : json_null());
 	set(object, "instruction", json_text(hit->instruction));
-	set(object, "bytes", bytes_json(hit));
-	set(object, "address", hex(hit->address));
+	set(object, "bytes",
+	    json_bytes(hit->bytes, hit->length < SCAN_CODE_BYTES ? hit->length : SCAN_CODE_BYTES));
+	set(object, "address", json_hex(hit->address));
 	set(object, "executed", report->seen_known ? json_boolean(hit->executed) : json_null());
 	set(object, "stack", json_stack(&hit->frames));
 	return object;
@@ -48,10 +29,7 @@ static json_t *region_json(const struct scan_region *region)
 {
 	json_t *object = json_object();
 
-	set(object, "name", json_text(region->name));
-	set(object, "bytes", count(region->bytes));
-	set(object, "unread", count(region->unread));
-	set(object, "hits", count(region->hits));
+	PUT(object, region, name, bytes, unread, hits);
 	return object;
 }
 
@@ -62,28 +40,21 @@ static json_t *query_json(const struct scan_report *report)
 
 	set(object, "offset", query->store ? json_integer(query->offset) : json_null());
 	set(object, "width", query->store && query->width > 0 ? count(query->width) : json_null());
-	set(object, "value", query->has_value ? hex(query->value) : json_null());
-	set(object, "address", query->low < query->high ? hex(query->low) : json_null());
+	set(object, "value", query->has_value ? json_hex(query->value) : json_null());
+	set(object, "address", query->low < query->high ? json_hex(query->low) : json_null());
 	set(object, "global", json_text(report->global));
 	return object;
 }
 
 void report_scan_json(const struct scan_report *report, FILE *out)
 {
-	json_t *object = json_object(), *hits = json_array(), *regions = json_array();
+	json_t *object = json_object(), *hits = json_array();
 
 	set(object, "schema", json_text("redhand/scan/1"));
 	set(object, "subject", json_text(report->subject));
 	set(object, "query", query_json(report));
-	set(object, "seconds", json_number(report->seconds));
-	set(object, "bytes", count(report->bytes));
-	set(object, "instructions", count(report->instructions));
-	set(object, "undecoded", count(report->undecoded));
-	set(object, "stack_left_out", count(report->stack_left_out));
-	set(object, "limited", count(report->limited));
-	VEC_FOREACH (&report->regions, region)
-		(void)json_array_append_new(regions, region_json(region));
-	set(object, "regions", regions);
+	PUT(object, report, seconds, bytes, instructions, undecoded, stack_left_out, limited);
+	set(object, "regions", JSON_LIST(&report->regions, region_json));
 	VEC_FOREACH (&report->hits, hit)
 		(void)json_array_append_new(hits, hit_json(report, hit));
 	set(object, "hits", hits);

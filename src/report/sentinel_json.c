@@ -13,11 +13,7 @@ static json_t *others_json(const struct certificate *c)
 	VEC_FOREACH (&c->other_failures, other) {
 		json_t *object = json_object();
 
-		set(object, "id", json_text(other->id));
-		set(object, "summary", json_text(other->summary));
-		set(object, "count", count(other->count));
-		set(object, "trial", count(other->trial));
-		set(object, "known", json_boolean(other->known));
+		PUT(object, other, id, summary, count, trial, known);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -30,25 +26,17 @@ json_t *certificate_json(const struct certificate *c)
 	json_add_rate(before, &c->before);
 	set(object, "dir", json_text(c->dir));
 	set(object, "program", json_command(c->program));
-	set(object, "signature", json_text(c->signature));
-	set(object, "summary", json_text(c->summary));
+	PUT(object, c, signature, summary);
 	set(object, "expect", json_text(expectation_names[c->expect]));
-	set(object, "met", json_boolean(c->met));
-	set(object, "sentence", json_said(&c->sentence));
-	set(object, "confidence", json_number(c->confidence));
-	set(object, "careful", json_boolean(c->careful));
-	set(object, "needed", count(c->needed));
+	PUT(object, c, met, sentence, confidence, careful, needed);
 	json_add_rate(object, &c->now);
 	set(object, "before", before);
 	set(object, "rate_below", c->shown == 0 ? json_number(c->bound) : json_null());
-	set(object, "chance", json_number(c->chance));
-	set(object, "p", json_number(c->p));
+	PUT(object, c, chance, p);
 	set(object, "trial", c->shown_trial != 0 ? count(c->shown_trial) : json_null());
 	set(object, "others", count(c->others));
 	set(object, "other_failures", others_json(c));
-	set(object, "notes", json_said_list(&c->notes));
-	set(object, "seconds", json_number(c->seconds));
-	set(object, "interrupted", json_boolean(c->interrupted));
+	PUT(object, c, notes, seconds, interrupted);
 	return object;
 }
 
@@ -73,9 +61,7 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 
 	set(object, "dir", json_text(r->dir));
 	set(object, "case", json_text(r->case_dir));
-	set(object, "series", json_integer(r->series));
-	set(object, "signature", json_text(r->signature));
-	set(object, "summary", json_text(r->summary));
+	PUT(object, r, series, signature, summary);
 	json_add_rate(object, &r->rate);
 	set(object, "clean_runs_for_99", count(r->needed));
 	set(object, "program", json_command(r->program));

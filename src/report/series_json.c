@@ -45,32 +45,15 @@ static json_t *use_json(const struct resource_use *use)
 {
 	json_t *object = json_object();
 
-	set(object, "wall_mean_s", json_number(use->wall_mean_s));
-	set(object, "wall_max_s", json_number(use->wall_max_s));
-	set(object, "user_mean_s", json_number(use->user_mean_s));
-	set(object, "system_mean_s", json_number(use->system_mean_s));
-	set(object, "peak_kib", count(use->peak_kib));
-	return object;
-}
-
-static json_t *document(const char *schema, const char *case_dir, char *const *program,
-			double seconds, bool interrupted)
-{
-	json_t *object = json_object();
-
-	set(object, "schema", json_text(schema));
-	set(object, "case", json_text(case_dir));
-	set(object, "program", json_command(program));
-	set(object, "seconds", json_number(seconds));
-	set(object, "interrupted", json_boolean(interrupted));
+	PUT(object, use, wall_mean_s, wall_max_s, user_mean_s, system_mean_s, peak_kib);
 	return object;
 }
 
 void report_repro_json(const struct repro_result *result, FILE *out)
 {
 	const struct series_summary *summary = &result->summary;
-	json_t *object = document("redhand/repro/1", result->case_dir, result->program,
-				  result->seconds, result->interrupted);
+	json_t *object = json_document("redhand/repro/1", result->case_dir, result->program,
+				       result->seconds, result->interrupted);
 
 	json_add_rate(object, &summary->rate);
 	set(object, "counted", json_text(summary->intermittent ? "intermittent" : "all"));
@@ -81,8 +64,7 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	    summary->clean_runs_at_low > 0 ? count(summary->clean_runs_at_low) : json_null());
 	set(object, "rate_below",
 	    summary->failed_any == 0 ? json_number(summary->clean_bound) : json_null());
-	set(object, "earlier", count(result->earlier));
-	set(object, "jobs", json_integer(result->jobs));
+	PUT(object, result, earlier, jobs);
 	set(object, "signatures", signatures_json(&summary->signatures));
 	set(object, "families", families_json(&summary->families));
 	set(object, "slots", slots_json(summary));
@@ -114,8 +96,8 @@ static json_t *times_json(const struct arm_times *t)
 
 void report_compare_json(const struct compare_result *result, FILE *out)
 {
-	json_t *object = document("redhand/compare/1", result->case_dir, result->program,
-				  result->seconds, result->interrupted);
+	json_t *object = json_document("redhand/compare/1", result->case_dir, result->program,
+				       result->seconds, result->interrupted);
 	AUTO(mem_freep) char *sentence = compare_sentence(result);
 	json_t *arms = json_array();
 
@@ -137,9 +119,7 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 	set(object, "sentence", json_text(sentence));
 	set(object, "seed", count(result->seed));
 	set(object, "shared_files", json_strv(&result->shared));
-	set(object, "stopped_early", json_boolean(result->stopped_early));
-	set(object, "stop_reason", json_said(&result->stop_reason));
-	set(object, "earlier", count(result->earlier));
+	PUT(object, result, stopped_early, stop_reason, earlier);
 	set(object, "signatures", signatures_json(&result->signatures));
 	json_print(object, out);
 }

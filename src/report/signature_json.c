@@ -4,17 +4,14 @@ static json_t *window_json(const struct window *window)
 {
 	json_t *object = json_object();
 
-	set(object, "last", json_text(window->last));
-	set(object, "next", json_text(window->next));
-	set(object, "count", count(window->count));
-	set(object, "trial", count(window->trial));
+	PUT(object, window, last, next, count, trial);
 	return object;
 }
 
 json_t *signature_json(const struct signature_summary *s)
 {
 	const struct signature *signature = &s->signature;
-	json_t *object = json_object(), *windows = json_array(), *breadcrumb = json_object();
+	json_t *object = json_object(), *breadcrumb = json_object();
 
 	set(object, "id", json_text(signature->id));
 	set(object, "count", count(s->rate.failed));
@@ -28,8 +25,7 @@ json_t *signature_json(const struct signature_summary *s)
 	set(object, "exit",
 	    signature->exit_status >= 0 ? json_integer(signature->exit_status) : json_null());
 	set(object, "child", json_boolean(signature->stray));
-	set(object, "test", json_text(signature->test));
-	set(object, "summary", json_text(signature->summary));
+	PUT(object, signature, test, summary);
 	set(object, "trial", count(s->trial));
 	set(object, "site", json_text(signature->site));
 	set(object, "fault", s->crash ? json_fault(s->crash) : json_null());
@@ -37,9 +33,7 @@ json_t *signature_json(const struct signature_summary *s)
 	set(breadcrumb, "last", json_text(s->windows.count > 0 ? s->windows.items[0].last : NULL));
 	set(breadcrumb, "next", json_text(s->windows.count > 0 ? s->windows.items[0].next : NULL));
 	set(object, "breadcrumb", breadcrumb);
-	VEC_FOREACH (&s->windows, window)
-		(void)json_array_append_new(windows, window_json(window));
-	set(object, "windows", windows);
+	set(object, "windows", JSON_LIST(&s->windows, window_json));
 	set(object, "places", count(s->places));
 	set(object, "moves", json_boolean(s->places > 1));
 	return object;
@@ -47,11 +41,7 @@ json_t *signature_json(const struct signature_summary *s)
 
 json_t *signatures_json(const struct signature_summaries *signatures)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&signatures->list, s)
-		(void)json_array_append_new(array, signature_json(s));
-	return array;
+	return JSON_LIST(&signatures->list, signature_json);
 }
 
 json_t *families_json(const struct failure_families *families)
@@ -62,8 +52,7 @@ json_t *families_json(const struct failure_families *families)
 		json_t *object = json_object(), *members = json_array();
 		const struct signature *first = &family->members.items[0];
 
-		set(object, "id", json_text(first->id));
-		set(object, "summary", json_text(first->summary));
+		PUT(object, first, id, summary);
 		json_add_rate(object, &family->rate);
 		set(object, "trial", count(family->trial));
 		VEC_FOREACH (&family->members, member)

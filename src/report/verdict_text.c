@@ -215,6 +215,14 @@ static bool is_plain_fault(enum verdict_class class)
 	       class == VERDICT_STACK_EXHAUSTED || class == VERDICT_ILLEGAL_INSTRUCTION;
 }
 
+/* Where no trial could have caught somebody, the sentence says all. */
+static bool nothing_to_catch(const struct verdict *v)
+{
+	return v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
+	       is_plain_fault(v->class) || v->class == VERDICT_LEAK_GROWTH ||
+	       v->class == VERDICT_HOST_SUSPECTED || v->watched == 0;
+}
+
 static void confidence(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -229,9 +237,7 @@ static void confidence(const struct verdict_screen *page)
 		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE
 			     ? "the memory error is there"
 			     : "the heap is damaged");
-	if (v->class == VERDICT_NOT_CAUGHT || v->class == VERDICT_NOT_MEMORY ||
-	    is_plain_fault(v->class) || v->class == VERDICT_LEAK_GROWTH ||
-	    v->class == VERDICT_HOST_SUSPECTED || v->watched == 0)
+	if (nothing_to_catch(v))
 		row_said(page, "", &v->sentence, 5);
 	else
 		rowf(page, "caught", 2,

@@ -70,8 +70,7 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "key", json_text(writer->key));
 	set(object, "site", write ? json_site(&write->writer) : json_null());
 	set(object, "instruction", json_text(write ? write->instruction : NULL));
-	set(object, "certain", json_boolean(writer->certain));
-	set(object, "imprecise", json_boolean(writer->imprecise));
+	PUT(object, writer, certain, imprecise);
 	set(object, "kernel", json_boolean(writer->system_call));
 	set(object, "width", write && write->width > 0 ? json_integer(write->width) : json_null());
 	set(object, "masked",
@@ -81,9 +80,7 @@ static json_t *writer_json(const struct watch_writer *writer)
 	set(object, "fit",
 	    write && write->fit != FIT_UNKNOWN ? json_text(store_fit_name(write->fit))
 					       : json_null());
-	set(object, "count", count(writer->count));
-	set(object, "changed", count(writer->changed));
-	set(object, "trials", json_integer(writer->trials));
+	PUT(object, writer, count, changed, trials);
 	set(object, "failed", json_integer(writer->failing));
 	set(object, "values", values_json(writer));
 	set(object, "first", moment_json(&writer->first));
@@ -101,13 +98,7 @@ static json_t *target_json(const struct watch_target *target)
 	set(object, "words", json_said(&target->what));
 	set(object, "objects", count(target->objects));
 	set(object, "watched", count(target->armed));
-	set(object, "displaced", count(target->displaced));
-	set(object, "hits", count(target->hits));
-	set(object, "matched", count(target->matched));
-	set(object, "unchanged", count(target->unchanged));
-	set(object, "imprecise", count(target->imprecise));
-	set(object, "moved", count(target->moved));
-	set(object, "beyond", count(target->beyond));
+	PUT(object, target, displaced, hits, matched, unchanged, imprecise, moved, beyond);
 	return object;
 }
 
@@ -122,9 +113,7 @@ static json_t *conflation_json(const struct watch_conflation *conflation)
 	VEC_FOREACH (&conflation->list, instance) {
 		json_t *item = json_object();
 
-		set(item, "number", count(instance->number));
-		set(item, "id", count(instance->id));
-		set(item, "key", json_text(instance->key));
+		PUT(item, instance, number, id, key);
 		set(item, "first", json_hex(instance->first_value));
 		set(item, "last", json_hex(instance->last_value));
 		set(item, "hits", count(instance->hits));
@@ -161,44 +150,30 @@ static json_t *stop_json(const struct watch_stop *stop)
 	if (stop->pid == 0)
 		return json_null();
 	object = json_object();
-	set(object, "trial", count(stop->trial));
-	set(object, "pid", json_integer(stop->pid));
+	PUT(object, stop, trial, pid);
 	set(object, "site", json_site(&stop->write->writer));
 	return object;
 }
 
 void report_watch_json(const struct watch_report *report, FILE *out)
 {
-	json_t *object = json_object(), *targets = json_array(), *writers = json_array();
-	json_t *conflations = json_array(), *outside = json_array();
+	json_t *object = json_object(), *targets = json_array();
 	uint64_t hits = 0;
 
 	VEC_FOREACH (&report->targets, target) {
 		hits += target->hits;
 		(void)json_array_append_new(targets, target_json(target));
 	}
-	VEC_FOREACH (&report->writers, writer)
-		(void)json_array_append_new(writers, writer_json(writer));
-	VEC_FOREACH (&report->conflations, conflation)
-		(void)json_array_append_new(conflations, conflation_json(conflation));
-	VEC_FOREACH (&report->outside, change)
-		(void)json_array_append_new(outside, outside_json(change));
 	set(object, "schema", json_text("redhand/watch/1"));
 	set(object, "case", json_text(report->case_dir));
 	set(object, "command", json_command(report->program));
-	set(object, "mode", json_text(report->mode));
-	set(object, "mode_reason", json_text(report->mode_reason));
-	set(object, "kernel_writes", json_boolean(report->kernel_writes));
-	set(object, "trials", count(report->trials));
-	set(object, "failed", count(report->failed));
-	set(object, "seconds", json_number(report->seconds));
-	set(object, "interrupted", json_boolean(report->interrupted));
+	PUT(object, report, mode, mode_reason, kernel_writes, trials, failed, seconds, interrupted);
 	set(object, "hits", count(hits));
 	set(object, "on", targets);
-	set(object, "writers", writers);
-	set(object, "conflations", conflations);
+	set(object, "writers", JSON_LIST(&report->writers, writer_json));
+	set(object, "conflations", JSON_LIST(&report->conflations, conflation_json));
 	set(object, "conflations_in_all", count(report->conflation_count));
-	set(object, "outside", outside);
+	set(object, "outside", JSON_LIST(&report->outside, outside_json));
 	set(object, "outside_in_all", count(report->outside_count));
 	set(object, "stopped", stop_json(&report->stop));
 	set(object, "notes", json_said_list(&report->notes));

@@ -175,11 +175,25 @@ static bool only_in_failing(const struct watch_writer *writer, const struct watc
 	       report->failed < report->trials;
 }
 
+static void print_how(const struct watch_writer *writer, const struct write_seen *write, FILE *out)
+{
+	const char *fit = fit_words(write->fit);
+
+	if (write->width > 0)
+		(void)fprintf(out, "     %s%u byte%s%s%s%s\n",
+			      write->flags & WRITE_AT_MOST ? "up to " : "", write->width,
+			      plural(write->width), masked_words(write->flags), fit ? ", " : "",
+			      fit ? fit : "");
+	if (writer->imprecise)
+		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
+	else if (!writer->certain && !writer->system_call && write->instruction)
+		(void)fprintf(out, "     (the instruction is the likeliest reading of the code)\n");
+}
+
 static void print_writer(const struct watch_report *report, const struct watch_writer *writer,
 			 size_t number, bool verbose, FILE *out)
 {
 	const struct write_seen *write = watch_writer_shown(writer);
-	const char *fit = write ? fit_words(write->fit) : NULL;
 
 	(void)fprintf(out, "\n%2zu. ", number);
 	if (writer->system_call)
@@ -196,15 +210,7 @@ static void print_writer(const struct watch_report *report, const struct watch_w
 		      only_in_failing(writer, report) ? ", ONLY IN FAILING ONES" : "");
 	if (!write)
 		return;
-	if (write->width > 0)
-		(void)fprintf(out, "     %s%u byte%s%s%s%s\n",
-			      write->flags & WRITE_AT_MOST ? "up to " : "", write->width,
-			      plural(write->width), masked_words(write->flags), fit ? ", " : "",
-			      fit ? fit : "");
-	if (writer->imprecise)
-		(void)fprintf(out, "     some of its traps came late: it may be another one\n");
-	else if (!writer->certain && !writer->system_call && write->instruction)
-		(void)fprintf(out, "     (the instruction is the likeliest reading of the code)\n");
+	print_how(writer, write, out);
 	text_stack(&write->writer, verbose ? write->writer.count : FRAMES_SHOWN, "     ", out);
 	print_values(writer, out);
 	print_moment("first", &writer->first, out);

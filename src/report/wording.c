@@ -48,8 +48,30 @@ static void add_real(struct strbuf *sb, double value, const char *spec)
 		strbuf_addf(sb, "%.*g", digits, value);
 }
 
-static void add_value(struct strbuf *sb, const struct said_value *value, const char *spec)
+struct pen {
+	const struct said *said;
+	struct strbuf *sb;
+	bool missing; /* a value that was asked for is not known */
+	bool plain;   /* without file and line, or what finds a block in another run */
+};
+
+static void add_said(const struct said *said, struct strbuf *sb, bool plain);
+
+/* "rehome (src/container.c:68)"; plainly the name alone, where there is one. */
+static void add_site(const struct pen *pen, const char *site)
 {
+	const char *place = pen->plain ? strrchr(site, '(') : NULL;
+	const char *line = place ? strrchr(place, ':') : NULL;
+	bool is_place = line && strspn(line + 1, "0123456789") + 2 == strlen(line) &&
+			place - site > 1 && place[-1] == ' ';
+
+	strbuf_add(pen->sb, site, is_place ? (size_t)(place - 1 - site) : strlen(site));
+}
+
+static void add_value(const struct pen *pen, const struct said_value *value, const char *spec)
+{
+	struct strbuf *sb = pen->sb;
+
 	if (spec[0] == 's') {
 		strbuf_adds(sb, value->number == 1 ? "" : "s");
 		return;
@@ -68,13 +90,13 @@ static void add_value(struct strbuf *sb, const struct said_value *value, const c
 		strbuf_adds(sb, value->text);
 		break;
 	case SAID_SITE:
-		strbuf_adds(sb, value->text ? value->text : "somebody");
+		add_site(pen, value->text ? value->text : "somebody");
 		break;
 	case SAID_HOME:
-		words_home(value->home, sb);
+		(pen->plain ? words_field : words_home)(value->home, sb);
 		break;
 	case SAID_PART:
-		words_add(value->part, sb);
+		add_said(value->part, sb, pen->plain);
 		break;
 	default:
 		break;
@@ -82,12 +104,6 @@ static void add_value(struct strbuf *sb, const struct said_value *value, const c
 }
 
 /* ---- the text around them ---- */
-
-struct pen {
-	const struct said *said;
-	struct strbuf *sb;
-	bool missing; /* a value that was asked for is not known */
-};
 
 static const char *put_until(struct pen *pen, const char *at, const char *stops);
 
@@ -100,7 +116,7 @@ static const struct said_value *value_of(const struct pen *pen, unsigned long nu
 static const char *put_aside(struct pen *pen, const char *at, const char *stops,
 			     struct strbuf *sheet)
 {
-	struct pen aside = { .said = pen->said, .sb = sheet };
+	struct pen aside = { .said = pen->said, .sb = sheet, .plain = pen->plain };
 
 	at = put_until(&aside, at, stops);
 	pen->missing = aside.missing;
@@ -145,7 +161,7 @@ static const char *put_list(struct pen *pen, unsigned long from, const char *at)
 	for (size_t i = from; i < pen->said->values.count; i++) {
 		if (i > from)
 			strbuf_add(pen->sb, at, len);
-		add_value(pen->sb, &pen->said->values.items[i], "");
+		add_value(pen, &pen->said->values.items[i], "");
 	}
 	return at + len;
 }
@@ -169,7 +185,7 @@ static const char *put_hole(struct pen *pen, const char *at)
 		if (*at == ':' && len <= sizeof(spec))
 			memcpy(spec, at + 1, len - 1);
 		if (value)
-			add_value(pen->sb, value, spec);
+			add_value(pen, value, spec);
 		at += len;
 	}
 	return *at == '}' ? at + 1 : at;
@@ -190,9 +206,9 @@ static const char *put_until(struct pen *pen, const char *at, const char *stops)
 	return at;
 }
 
-void words_add(const struct said *said, struct strbuf *sb)
+static void add_said(const struct said *said, struct strbuf *sb, bool plain)
 {
-	struct pen pen = { .said = said, .sb = sb };
+	struct pen pen = { .said = said, .sb = sb, .plain = plain };
 	const char *text = said->text || !said->id ? NULL : words_text(said->id);
 
 	if (text)
@@ -201,14 +217,29 @@ void words_add(const struct said *said, struct strbuf *sb)
 		said_plainly(said, sb);
 }
 
-char *words_of(const struct said *said)
+void words_add(const struct said *said, struct strbuf *sb)
+{
+	add_said(said, sb, false);
+}
+
+static char *taken(const struct said *said, bool plain)
 {
 	struct strbuf sb = { 0 };
 
 	if (!said_anything(said))
 		return NULL;
-	words_add(said, &sb);
+	add_said(said, &sb, plain);
 	return strbuf_take(&sb);
+}
+
+char *words_of(const struct said *said)
+{
+	return taken(said, false);
+}
+
+char *words_plainly(const struct said *said)
+{
+	return taken(said, true);
 }
 
 void words_list(const struct said_list *list, struct strv *ret)
@@ -223,6 +254,14 @@ void words_evidence(const struct evidence *evidence, struct strbuf *sb)
 
 	evidence_say(evidence, &said);
 	words_add(&said, sb);
+}
+
+char *words_evidence_plainly(const struct evidence *evidence)
+{
+	AUTO(said_deinit) struct said said = { 0 };
+
+	evidence_say(evidence, &said);
+	return words_plainly(&said);
 }
 
 /* ---- places ---- */
@@ -251,6 +290,19 @@ static void add_place(const struct home *home, struct strbuf *sb)
 		else
 			strbuf_adds(sb, "an unknown place");
 	}
+}
+
+void words_field(const struct home *home, struct strbuf *sb)
+{
+	if (home->field)
+		strbuf_adds(sb, home->field);
+	else if (home->kind != HOME_BLOCK)
+		add_place(home, sb);
+	else if (home->len > 0)
+		strbuf_addf(sb, "the %" PRIu64 " byte%s at offset %" PRId64 " of a block",
+			    home->len, home->len == 1 ? "" : "s", home->offset);
+	else
+		strbuf_addf(sb, "offset %" PRId64 " of a block", home->offset);
 }
 
 void words_home(const struct home *home, struct strbuf *sb)

@@ -35,14 +35,23 @@ void words_add(const struct said *said, struct strbuf *sb);
 /* The sentence; NULL where nothing is said. The caller's to free. */
 char *words_of(const struct said *said);
 
+/* The same for a page, which has files and lines elsewhere: functions by their name alone, fields
+ * as words_field() tells them. */
+char *words_plainly(const struct said *said);
+
 /* A text of its own for each. */
 void words_list(const struct said_list *list, struct strv *ret);
 
 /* One sentence about a piece of evidence, the same in every report. */
 void words_evidence(const struct evidence *evidence, struct strbuf *sb);
+char *words_evidence_plainly(const struct evidence *evidence);
 
 /* "struct object.word (block K, offset 8, 8 bytes)". */
 void words_home(const struct home *home, struct strbuf *sb);
+
+/* "struct object.word", "the 8 bytes at offset 24 of a block": without what finds it in another
+ * run. */
+void words_field(const struct home *home, struct strbuf *sb);
 
 /* "not tested". */
 const char *words_status(enum ledger_status status);

@@ -183,6 +183,18 @@ static size_t garbage(const char *s, size_t len)
 	return found ? n : 0;
 }
 
+/* How much of the line from `at` on differs from run to run. */
+static size_t run_specific(const char *line, size_t at, size_t len)
+{
+	size_t n = varying(line + at, len - at);
+
+	if (n == 0 && (at == 0 || isspace((unsigned char)line[at - 1])))
+		n = garbage(line + at, len - at);
+	if (n == 0 && at > 0 && line[at - 1] == '/')
+		n = temporary(line + at, len - at);
+	return n;
+}
+
 char *crumb_from_line(const char *line, size_t len)
 {
 	AUTO(strbuf_deinit) struct strbuf kept = { 0 };
@@ -196,11 +208,7 @@ char *crumb_from_line(const char *line, size_t len)
 		size_t n = escape_sequence(line + i, len - i);
 
 		if (n == 0 && !in_word) {
-			n = varying(line + i, len - i);
-			if (n == 0 && (i == 0 || isspace((unsigned char)line[i - 1])))
-				n = garbage(line + i, len - i);
-			if (n == 0 && i > 0 && line[i - 1] == '/')
-				n = temporary(line + i, len - i);
+			n = run_specific(line, i, len);
 			if (n > 0)
 				strbuf_addc(&kept, '*');
 		}

@@ -11,14 +11,14 @@ void trial_settings_deinit(struct trial_settings *settings)
 {
 	mem_free(settings->cwd);
 	mem_free(settings->stdin_path);
-	mem_free(settings->trials_path);
-	mem_free(settings->tmp_dirs);
+	mem_free(settings->trials.path);
+	mem_free(settings->trials.tmp_dirs);
 	mem_free(settings->agent_dir);
 	strbuf_deinit(&settings->plan_items);
 	strv_deinit(&settings->allocators);
-	mem_free(settings->breadcrumb_pattern);
-	if (settings->breadcrumb_given)
-		regfree(&settings->breadcrumb);
+	mem_free(settings->breadcrumb.text);
+	if (settings->breadcrumb.given)
+		regfree(&settings->breadcrumb.regex);
 	VEC_FOREACH (&settings->fail_on, rule) {
 		mem_free(rule->pattern);
 		regfree(&rule->regex);

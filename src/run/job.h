@@ -66,36 +66,56 @@ struct readings;
 struct fleet;
 struct machine_facts;
 
+/* The case's directory of trials. */
+struct trials_place {
+	char *path;		/* absolute */
+	uint64_t device, inode; /* of it, when it was found; 0: not known */
+	char *tmp_dirs;		/* where trials have their temporary directories; NULL: nowhere */
+};
+
+/* Which lines of the output tell how far a trial came. */
+struct crumb_pattern {
+	bool given; /* else every line is one */
+	char *text; /* as it was given; NULL */
+	regex_t regex;
+};
+
+/* What several series have in common. The caller's. */
+struct trial_shared {
+	struct trial_budget *budget; /* NULL: none */
+	struct fleet *fleet;	     /* of other machines that run them; NULL: this one does */
+	struct readings *readings;   /* that the command keeps open; NULL: each series its own */
+};
+
+/* Every trial gets the draw of one seed, or each has a seed of its own. */
+struct chaos_seed {
+	bool given;
+	uint64_t value;
+};
+
 struct trial_settings {
-	char *cwd;			      /* NULL: where redhand was started */
-	char *stdin_path;		      /* /dev/null unless the user named a file */
-	char *trials_path;		      /* absolute path of the case's trials/ */
-	uint64_t trials_device, trials_inode; /* of trials_path, when it was found; 0: not known */
-	char *tmp_dirs;	    /* where trials have their temporary directories; NULL: nowhere */
+	char *cwd;	  /* NULL: where redhand was started */
+	char *stdin_path; /* /dev/null unless the user named a file */
+	struct trials_place trials;
 	unsigned int flags; /* enum trial_flags */
 	enum keep keep;
-	uint64_t timeout_ns;	  /* 0: none */
-	uint64_t linger_ns;	  /* for processes that outlive the command */
-	uint64_t output_limit;	  /* bytes kept of each stream */
-	unsigned int ignored;	  /* bit per enum failure_kind that is no failure here */
-	bool breadcrumb_given;	  /* else every line is one */
-	char *breadcrumb_pattern; /* as it was given; NULL */
-	regex_t breadcrumb;
+	uint64_t timeout_ns;   /* 0: none */
+	uint64_t linger_ns;    /* for processes that outlive the command */
+	uint64_t output_limit; /* bytes kept of each stream */
+	unsigned int ignored;  /* bit per enum failure_kind that is no failure here */
+	struct crumb_pattern breadcrumb;
 	VEC(struct fail_on) fail_on;
 	bool children;			/* crashes that a parent hides count, too */
 	char *agent_dir;		/* of the libraries to preload; NULL: none is needed */
 	sigset_t signal_mask;		/* redhand's own at start, for the command */
 	const struct test_names *tests; /* the full list where jobs want parts of it; else NULL */
-	unsigned int chaos;  /* enum chaos_knob: of every trial, unless its job says otherwise */
-	bool chaos_seeded;   /* every trial gets the draw of … */
-	uint64_t chaos_seed; /* … this; else each has a seed of its own */
+	unsigned int chaos; /* enum chaos_knob: of every trial, unless its job says otherwise */
+	struct chaos_seed chaos_seed;
 	struct strbuf plan_items; /* of every trial's plan (wire/plan.h), one after the other */
 	/* Of the program's own, as the user described them (plan/hooks/allocator.h), for who
-	 * decides by himself which trials follow them; empty: none, or plan_items has them. */
+	 * decides by himself which trials follow them. Empty: none, or plan_items has them. */
 	struct strv allocators;
-	struct trial_budget *budget; /* the caller's, shared; NULL: none */
-	struct fleet *fleet;	     /* of other machines that run them; NULL: this one does */
-	struct readings *readings;   /* that the command keeps open; NULL: each series its own */
+	struct trial_shared shared;
 };
 
 /* A file that the slot puts into the trial's directory before it starts the command. */

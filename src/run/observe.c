@@ -125,7 +125,7 @@ void observe_environment(const struct trial_settings *settings, const struct tri
 	libraries = mem_printf("%s/%s%s%s", settings->agent_dir,
 			       needs_plan(job) ? AGENT_NAME : AGENT_CRASH_NAME,
 			       preload && preload[0] != '\0' ? ":" : "", preload ? preload : "");
-	trial = mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
+	trial = mem_printf("%s/%llu", settings->trials.path, (unsigned long long)job->number.value);
 	/* A program built with AddressSanitizer refuses to start behind any preloaded library. */
 	options = mem_printf("%s%sverify_asan_link_order=0", asan ? asan : "",
 			     asan && asan[0] != '\0' ? ":" : "");
@@ -215,14 +215,44 @@ static bool follows_python(const struct trial_settings *settings, const struct t
 	       observe_watches(settings, job);
 }
 
+static void set_flags(const struct trial_settings *settings, const struct trial_job *job,
+		      struct plan_header *plan)
+{
+	bool ids = job->observer >= OBSERVE_IDS;
+
+	plan->flags |= ids ? PLAN_JIT_CODE : 0;
+	plan->flags |= ids && follows_python(settings, job) ? PLAN_PYTHON : 0;
+	plan->flags |=
+		(settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
+			? PLAN_PAGES
+			: 0;
+	/* The first crash is all that some hunts have to begin with. */
+	plan->flags |= job->wild || job->observer == OBSERVE_IDS ? PLAN_WILD_VALUES : 0;
+	plan->flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
+	if (ids && job->growth) {
+		plan->flags |= PLAN_GROWTH;
+		plan->context_rows = PLAN_CONTEXT_ROWS_PYTHON;
+	}
+}
+
+static void add_holders(const struct trial_job *job, struct strbuf *items)
+{
+	struct plan_holders holders = { .item = { .type = PLAN_ITEM_HOLDERS,
+						  .bytes = sizeof(holders) },
+					.after_lines = (uint32_t)job->held_after_lines };
+
+	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
+		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);
+	if (holders.count > 0)
+		strbuf_add(items, &holders, sizeof(holders));
+}
+
 int observe_write_plan(const struct trial_settings *settings, const struct trial_job *job,
 		       int trials, const char *name, pid_t tracer, struct err *err)
 {
 	AUTO(fd_closep) int dir = -1;
 	AUTO(strbuf_deinit) struct strbuf items = { 0 };
 	AUTO(mem_freep) unsigned char *bytes = NULL;
-	struct plan_holders holders = { .item = { .type = PLAN_ITEM_HOLDERS,
-						  .bytes = sizeof(holders) } };
 	bool ids = job->observer >= OBSERVE_IDS;
 	struct plan_header plan;
 	size_t len;
@@ -238,25 +268,9 @@ int observe_write_plan(const struct trial_settings *settings, const struct trial
 	chaos_plan_item(&job->chaos, &items);
 	plan_init(&plan, ids ? PLAN_OBSERVE_IDS : PLAN_OBSERVE_CRASH);
 	plan.tracer = (uint32_t)tracer;
-	plan.flags |= ids ? PLAN_JIT_CODE : 0;
-	plan.flags |= ids && follows_python(settings, job) ? PLAN_PYTHON : 0;
-	plan.flags |=
-		(settings->flags & TRIAL_PAGES || job->pages) && observe_watches(settings, job)
-			? PLAN_PAGES
-			: 0;
-	/* The first crash is all that some hunts have to begin with. */
-	plan.flags |= job->wild || job->observer == OBSERVE_IDS ? PLAN_WILD_VALUES : 0;
-	plan.flags |= job->without_ids ? PLAN_NO_BLOCKS : 0;
-	if (ids && job->growth) {
-		plan.flags |= PLAN_GROWTH;
-		plan.context_rows = PLAN_CONTEXT_ROWS_PYTHON;
-	}
-	holders.after_lines = (uint32_t)job->held_after_lines;
-	for (size_t i = 0; i < job->held.count && i < PLAN_HOLDERS_MAX; i++)
-		holders.stack_hashes[holders.count++] = strtoull(job->held.items[i], NULL, 16);
-	if (ids && holders.count > 0)
-		strbuf_add(&items, &holders, sizeof(holders));
+	set_flags(settings, job, &plan);
 	if (ids) {
+		add_holders(job, &items);
 		strbuf_add(&items, settings->plan_items.data, settings->plan_items.len);
 		strbuf_add(&items, job->plan_items.data, job->plan_items.len);
 	}

@@ -36,7 +36,7 @@ static char *identity_crumb(const struct trial_settings *settings, const struct 
 {
 	if (!end->last_crumb)
 		return NULL;
-	if (settings->breadcrumb_given)
+	if (settings->breadcrumb.given)
 		return mem_strdup(end->last_crumb);
 	return signature->test || signature->site ? NULL : crumb_mask_numbers(end->last_crumb);
 }
@@ -101,27 +101,36 @@ static int by_id(const void *a, const void *b)
 	return strcmp(((const struct signature *)a)->id, ((const struct signature *)b)->id);
 }
 
+/* True when the exit status needs no further explanation. */
+static bool add_deaths(const struct judging *v)
+{
+	const struct trial_end *end = v->end;
+	bool hides = hidden(v->settings, end);
+
+	if (!counts(v->settings, FAILURE_SIGNAL))
+		return false;
+	if (end->signal != 0)
+		add_placed(v, (struct signature){ .kind = FAILURE_SIGNAL, .signal = end->signal });
+	if (end->stray.signal != 0)
+		add_placed(v, (struct signature){ .kind = FAILURE_SIGNAL,
+						  .signal = end->stray.signal,
+						  .stray = true });
+	if (hides)
+		add_placed(v, (struct signature){ .kind = FAILURE_SIGNAL,
+						  .signal = end->observed.signal,
+						  .stray = !end->hid_its_own });
+	return end->signal != 0 || end->stray.signal != 0 || hides;
+}
+
 void judge_signatures(const struct trial_settings *settings, const struct trial_end *end,
 		      const struct crash *crash, struct signatures *ret)
 {
 	const struct judging v = { settings, end, crash, ret };
-	bool died =
-		counts(settings, FAILURE_SIGNAL) && (end->signal != 0 || end->stray.signal != 0);
+	bool died;
 
 	if (!judge_failed(settings, end))
 		return;
-	if (end->signal != 0 && counts(settings, FAILURE_SIGNAL))
-		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL, .signal = end->signal });
-	if (end->stray.signal != 0 && counts(settings, FAILURE_SIGNAL))
-		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL,
-						   .signal = end->stray.signal,
-						   .stray = true });
-	if (hidden(settings, end) && counts(settings, FAILURE_SIGNAL)) {
-		died = true;
-		add_placed(&v, (struct signature){ .kind = FAILURE_SIGNAL,
-						   .signal = end->observed.signal,
-						   .stray = !end->hid_its_own });
-	}
+	died = add_deaths(&v);
 	if (end->timed_out && counts(settings, FAILURE_TIMEOUT))
 		add_placed(&v, (struct signature){ .kind = FAILURE_TIMEOUT });
 	if (end->matched)

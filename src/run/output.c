@@ -101,7 +101,7 @@ static void note_test_line(struct output *o, const struct line *line)
 	event = testline_read(line->text, line->len, &name);
 	if (event == TEST_NONE)
 		return;
-	if (!o->settings->breadcrumb_given)
+	if (!o->settings->breadcrumb.given)
 		note_milestone(o, line,
 			       event == TEST_STARTED ? MILESTONE_TEST_START : MILESTONE_TEST_END,
 			       name);
@@ -136,7 +136,7 @@ static bool line_matches(const regex_t *regex, const char *line, size_t len)
  * time, is the same place in all of them. */
 static char *crumb_of(const struct output *o, const char *line, size_t len)
 {
-	const char *base = o->settings->tmp_dirs;
+	const char *base = o->settings->trials.tmp_dirs;
 	size_t base_len = base ? strlen(base) : 0;
 	AUTO(strbuf_deinit) struct strbuf same = { 0 };
 	const char *end = line + len, *found;
@@ -176,12 +176,12 @@ static void note_crumb(struct output *o, const struct line *line)
 	AUTO(mem_freep) char *crumb = NULL;
 
 	/* Between the two it shows bytes of memory. */
-	if (is_summary(end->last_crumb) && !o->settings->breadcrumb_given &&
+	if (is_summary(end->last_crumb) && !o->settings->breadcrumb.given &&
 	    (line->from == &o->err || is_farewell(line)))
 		return;
 
-	if (o->settings->breadcrumb_given &&
-	    !line_matches(&o->settings->breadcrumb, line->text, line->len))
+	if (o->settings->breadcrumb.given &&
+	    !line_matches(&o->settings->breadcrumb.regex, line->text, line->len))
 		return;
 	crumb = crumb_of(o, line->text, line->len);
 	if (crumb[0] == '\0')

@@ -96,11 +96,11 @@ int pool_open(unsigned int slots, const struct trial_settings *settings, int loc
 	pool->settings = settings;
 	pool->lock_fd = lock_fd;
 	pool->count = slots;
-	if (settings->fleet) {
-		r = fleet_begin(settings->fleet, settings, slots, err);
+	if (settings->shared.fleet) {
+		r = fleet_begin(settings->shared.fleet, settings, slots, err);
 		if (r < 0)
 			return r;
-		pool->fleet = settings->fleet;
+		pool->fleet = settings->shared.fleet;
 		*ret = TAKE(pool);
 		return 0;
 	}

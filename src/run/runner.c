@@ -65,7 +65,7 @@ void runner_deinit(struct runner *runner)
 
 struct readings *runner_readings(struct runner *runner)
 {
-	struct readings *shared = runner->settings->readings;
+	struct readings *shared = runner->settings->shared.readings;
 
 	return shared ? shared : &runner->own;
 }
@@ -121,7 +121,7 @@ static int stop_signals(struct err *err)
 static void draw_chaos(const struct flights *f, struct trial_job *job)
 {
 	const struct trial_settings *settings = f->runner->settings;
-	uint64_t seed = settings->chaos_seeded ? settings->chaos_seed : rng_fresh_seed();
+	uint64_t seed = settings->chaos_seed.given ? settings->chaos_seed.value : rng_fresh_seed();
 
 	if (job->chaos.knobs != 0)
 		chaos_draw(job->chaos.knobs, seed, job->observer, &f->cores, &job->chaos);
@@ -160,7 +160,7 @@ static int launch(struct flights *f, unsigned int slot, const struct run *run, s
 /* Counts one more trial, if the budget has one. */
 static bool may_launch(struct flights *f)
 {
-	struct trial_budget *budget = f->runner->settings->budget;
+	struct trial_budget *budget = f->runner->settings->shared.budget;
 
 	if (!budget || (budget->trials == UINT64_MAX && budget->failures > 0))
 		return true;
@@ -176,7 +176,7 @@ static bool may_launch(struct flights *f)
 /* Counts a failing trial; true: the budget has no more. */
 static bool out_of_failures(const struct runner *runner, bool failed)
 {
-	struct trial_budget *budget = runner->settings->budget;
+	struct trial_budget *budget = runner->settings->shared.budget;
 
 	if (!budget || budget->failures == UINT64_MAX)
 		return false;
@@ -188,7 +188,7 @@ static bool out_of_failures(const struct runner *runner, bool failed)
 
 static bool out_of_time(const struct runner *runner)
 {
-	struct trial_budget *budget = runner->settings->budget;
+	struct trial_budget *budget = runner->settings->shared.budget;
 
 	if (!budget || budget->deadline_s <= 0 || clock_s() < budget->deadline_s)
 		return false;
@@ -199,7 +199,7 @@ static bool out_of_time(const struct runner *runner)
 /* Each that runs may fail: never more of them than the budget has failures. */
 static bool may_fail_too_often(const struct flights *f)
 {
-	const struct trial_budget *budget = f->runner->settings->budget;
+	const struct trial_budget *budget = f->runner->settings->shared.budget;
 	uint64_t running = 0;
 
 	if (!budget || budget->failures == UINT64_MAX)
@@ -224,7 +224,8 @@ static int launch_all(struct flights *f, struct err *err)
 		struct run run;
 
 		while (r == 0 && pool_depth(f->pool, slot) < room && pool_takes(f->pool, slot) &&
-		       (!may_fail_too_often(f) || f->runner->settings->budget->failures == 0)) {
+		       (!may_fail_too_often(f) ||
+			f->runner->settings->shared.budget->failures == 0)) {
 			bool again = f->again.count > 0;
 
 			if (again)
@@ -342,7 +343,7 @@ static struct reading *open_reading(struct runner *runner, const struct trial_re
 				      .signal = trial_end_signal(&result->end),
 				      .symbols = runner_symbols(runner),
 				      .end = &result->end,
-				      .lines_chosen = runner->settings->breadcrumb_given });
+				      .lines_chosen = runner->settings->breadcrumb.given });
 }
 
 /* Files that it made shorter, for others. What cannot be stored is no reason to stop. */

@@ -169,6 +169,22 @@ static int poll_timeout_ms(const struct slot *s)
 	return (int)((s->deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
+/* Nothing is waited for any longer. */
+static bool is_over(struct slot *s)
+{
+	if (s->output.wanted.over && s->main > 0) {
+		reap(s); /* it may just have ended */
+		s->end->stopped = s->main > 0;
+		if (s->end->stopped)
+			return true;
+	}
+	if (s->deadline_ns == 0 || clock_ns() < s->deadline_ns)
+		return false;
+	reap(s); /* it may just have ended */
+	s->end->timed_out = s->main > 0;
+	return s->end->timed_out || !s->childless;
+}
+
 /* Waits for the command to end, then for what it left behind, at most to the deadline. */
 static void attend(struct slot *s)
 {
@@ -198,18 +214,8 @@ static void attend(struct slot *s)
 			s->orphaned = true;
 			break;
 		}
-		if (s->output.wanted.over && s->main > 0) {
-			reap(s); /* it may just have ended */
-			s->end->stopped = s->main > 0;
-			if (s->end->stopped)
-				break;
-		}
-		if (s->deadline_ns != 0 && clock_ns() >= s->deadline_ns) {
-			reap(s); /* it may just have ended */
-			s->end->timed_out = s->main > 0;
-			if (s->end->timed_out || !s->childless)
-				break;
-		}
+		if (is_over(s))
+			break;
 	}
 	if (!s->childless) {
 		s->end->leftovers =
@@ -278,7 +284,7 @@ static void build_env(const struct slot *s, const struct trial_job *job, struct 
 	strv_copy(ret, environ);
 	if (s->room.tmp >= 0) {
 		AUTO(mem_freep)
-		char *tmp = mem_printf("%s/%llu", s->settings->tmp_dirs,
+		char *tmp = mem_printf("%s/%llu", s->settings->trials.tmp_dirs,
 				       (unsigned long long)job->number.value);
 
 		strv_setenv(ret, "TMPDIR", tmp);
@@ -437,16 +443,77 @@ static void look_at_logs(const struct slot *s, const char *name, struct trial_en
 	end->cuts = glance.cuts;
 }
 
+/* What must be there before the command starts. */
+static int prepare(struct slot *s, const char *name, const struct trial_job *job,
+		   struct channels *ret, struct err *err)
+{
+	int r = start_tracer(s, name, job, err);
+
+	if (r == 0)
+		r = observe_write_plan(s->settings, job, s->trials, name, s->tracer, err);
+	if (r == 0)
+		r = furnish(s, name, job, err);
+	if (r == 0)
+		r = s->settings->flags & TRIAL_PTY ? open_terminal(ret, err) : open_pipes(ret, err);
+	return r;
+}
+
+static void begin_end(struct slot *s, const struct trial_job *job, struct trial_end *end)
+{
+	bool milestones = job->growth || job->observer >= OBSERVE_HEAP;
+
+	end->started_ms = clock_epoch_ms();
+	end->exit_status = -1;
+	output_begin(&s->output, end,
+		     (job->learn ? OUTPUT_PAIRS : 0) | (milestones ? OUTPUT_MILESTONES : 0));
+	output_want(&s->output, &job->wanted);
+	s->end = end;
+	s->ending = s->childless = false;
+}
+
+/* Our copies of the command's ends must go, or end of file never comes. */
+static void take_ends(struct slot *s, struct channels *c)
+{
+	fd_close(c->child_out);
+	if (c->child_err != c->child_out)
+		fd_close(c->child_err);
+	c->child_out = c->child_err = -1;
+	s->out = c->out;
+	s->err = c->err;
+	c->out = c->err = -1;
+}
+
+static void finish_output(struct slot *s)
+{
+	drain(&s->output.out, &s->out, DRAIN_READS);
+	drain(&s->output.err, &s->err, DRAIN_READS);
+	drain(&s->output.marks, &s->marks, DRAIN_READS);
+	fd_close(s->out);
+	fd_close(s->err);
+	output_finish(&s->output);
+}
+
+/* What may still have to be read stays; redhand drops it later. */
+static int keep_or_drop(struct slot *s, const char *name, const struct trial_job *job,
+			struct trial_result *result, struct err *err)
+{
+	bool failed = judge_failed(s->settings, &result->end);
+	bool kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
+
+	result->left = kept || result->end.cuts || job->growth || job->examined ||
+		       job->observer >= OBSERVE_HEAP || (failed && job->observer != OBSERVE_NONE);
+	return result->left ? save_output(s, name, kept, err) : room_drop(&s->room, name, err);
+}
+
 static int run_trial(struct slot *s, const struct trial_job *job, struct trial_result *result,
 		     struct err *err)
 {
 	AUTO(channels_closep) struct channels c = { -1, -1, -1, -1 };
 	struct trial_end *end = &result->end;
-	struct dropped dropped;
-	bool failed, kept;
+	struct dropped dropped = { .dir = -1 };
 	pid_t main;
 	char name[24];
-	uint64_t start;
+	uint64_t start = 0;
 	int r;
 
 	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)job->number.value);
@@ -455,69 +522,35 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	r = room_open(&s->room, name, err);
 	if (r < 0)
 		return r;
-	r = start_tracer(s, name, job, err);
-	if (r == 0)
-		r = observe_write_plan(s->settings, job, s->trials, name, s->tracer, err);
-	if (r == 0)
-		r = furnish(s, name, job, err);
-	if (r == 0)
-		r = s->settings->flags & TRIAL_PTY ? open_terminal(&c, err) : open_pipes(&c, err);
-	if (r < 0) {
-		stop_tracer(s);
-		(void)room_drop(&s->room, name, NULL);
-		return r;
+	r = prepare(s, name, job, &c, err);
+	if (r == 0) {
+		begin_end(s, job, end);
+		dropped_begin(&dropped, job->cwd ? job->cwd : s->settings->cwd);
+		/* One that is there now may be of the trial beside this one. */
+		if (!job->cwd)
+			dropped.core_before = s->core_before;
+		start = clock_ns();
+		s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
+		r = spawn(s, job, &c, err);
 	}
-	end->started_ms = clock_epoch_ms();
-	end->exit_status = -1;
-	output_begin(&s->output, end,
-		     (job->learn ? OUTPUT_PAIRS : 0) |
-			     (job->growth || job->observer >= OBSERVE_HEAP ? OUTPUT_MILESTONES
-									   : 0));
-	output_want(&s->output, &job->wanted);
-	dropped_begin(&dropped, job->cwd ? job->cwd : s->settings->cwd);
-	/* One that is there now may be of the trial beside this one. */
-	if (!job->cwd)
-		dropped.core_before = s->core_before;
-	s->end = end;
-	s->ending = s->childless = false;
-	start = clock_ns();
-	s->deadline_ns = s->settings->timeout_ns > 0 ? start + s->settings->timeout_ns : 0;
-	r = spawn(s, job, &c, err);
-	main = s->main;
 	if (r < 0) {
 		fd_close(dropped.dir);
 		stop_tracer(s);
 		(void)room_drop(&s->room, name, NULL);
 		return r;
 	}
-	/* Our copies of the command's ends must go, or end of file never comes. */
-	fd_close(c.child_out);
-	if (c.child_err != c.child_out)
-		fd_close(c.child_err);
-	c.child_out = c.child_err = -1;
-	s->out = c.out;
-	s->err = c.err;
-	c.out = c.err = -1;
+	main = s->main;
+	take_ends(s, &c);
 	attend(s);
 	end->wall_ns = clock_ns() - start;
-	drain(&s->output.out, &s->out, DRAIN_READS);
-	drain(&s->output.err, &s->err, DRAIN_READS);
-	drain(&s->output.marks, &s->marks, DRAIN_READS);
-	fd_close(s->out);
-	fd_close(s->err);
-	output_finish(&s->output);
+	finish_output(s);
 	if (s->orphaned)
 		return 0;
 	room_reclaim(&s->room, name);
 	if (job->observer >= OBSERVE_CRASH)
 		look_at_logs(s, name, end);
 	dropped_end(&dropped, end, main, s->trials, name);
-	failed = judge_failed(s->settings, end);
-	kept = s->settings->keep == KEEP_ALL || (failed && s->settings->keep == KEEP_FAILED);
-	/* What may still have to be read stays; redhand drops it later. */
-	result->left = kept || end->cuts || job->growth || job->examined ||
-		       job->observer >= OBSERVE_HEAP || (failed && job->observer != OBSERVE_NONE);
-	return result->left ? save_output(s, name, kept, err) : room_drop(&s->room, name, err);
+	return keep_or_drop(s, name, job, result, err);
 }
 
 static int serve_one(struct slot *s, const struct strbuf *message)
@@ -550,12 +583,12 @@ static int serve_one(struct slot *s, const struct strbuf *message)
 /* The case's trials/, and nothing that was put in its place since. */
 static int open_trials(const struct trial_settings *settings)
 {
-	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(settings->trials.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
-	if (fd >= 0 && settings->trials_inode != 0 &&
-	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials_inode ||
-	     st.st_dev != settings->trials_device)) {
+	if (fd >= 0 && settings->trials.inode != 0 &&
+	    (fstat(fd, &st) < 0 || st.st_ino != settings->trials.inode ||
+	     st.st_dev != settings->trials.device)) {
 		fd_close(fd);
 		return -1;
 	}

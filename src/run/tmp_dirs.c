@@ -29,10 +29,10 @@ static const char *place(unsigned int n)
 
 int tmp_dirs_make(struct trial_settings *settings, struct err *err)
 {
-	for (unsigned int i = 0; i < PLACES && !settings->tmp_dirs; i++)
+	for (unsigned int i = 0; i < PLACES && !settings->trials.tmp_dirs; i++)
 		if (place(i) && place(i)[0] == '/')
-			(void)tmpdir_make(place(i), "", &settings->tmp_dirs, NULL);
-	if (settings->tmp_dirs)
+			(void)tmpdir_make(place(i), "", &settings->trials.tmp_dirs, NULL);
+	if (settings->trials.tmp_dirs)
 		return 0;
 	(void)err_set(err, -EACCES, "there is no place for temporary files of trials");
 	return err_set_remedy(
@@ -41,7 +41,7 @@ int tmp_dirs_make(struct trial_settings *settings, struct err *err)
 
 int tmp_dirs_open(const struct trial_settings *settings)
 {
-	if (!settings->tmp_dirs || (settings->flags & TRIAL_SHARE_TMP))
+	if (!settings->trials.tmp_dirs || (settings->flags & TRIAL_SHARE_TMP))
 		return -1;
-	return open(settings->tmp_dirs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return open(settings->trials.tmp_dirs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }

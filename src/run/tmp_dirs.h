@@ -8,7 +8,7 @@
  * project and with a short path.
  */
 
-/* Makes settings->tmp_dirs; tmpdir_remove() removes it. */
+/* Makes settings->trials.tmp_dirs; tmpdir_remove() removes it. */
 int tmp_dirs_make(struct trial_settings *settings, struct err *err);
 
 /* Its descriptor; -1 where trials have no temporary directory of their own. */

@@ -133,13 +133,13 @@ static int look_on(struct lookout *look, struct case_store *cs, const char *dir,
 	if (mkdir(scratch, 0700) < 0)
 		return err_set_errno(err, -errno, "cannot create '%s'", scratch);
 	/* The same surroundings, and nothing watched yet. */
-	settings.trials_path = trials;
-	settings.tmp_dirs = scratch;
+	settings.trials.path = trials;
+	settings.trials.tmp_dirs = scratch;
 	settings.flags &= ~(unsigned int)(TRIAL_TRACED | TRIAL_PAGES);
 	settings.keep = KEEP_NONE;
 	settings.plan_items = (struct strbuf){ 0 };
-	settings.budget = &look->budget;
-	settings.readings = NULL; /* it is another case */
+	settings.shared.budget = &look->budget;
+	settings.shared.readings = NULL; /* it is another case */
 	look->runner.settings = &settings;
 	look->runner.observer = OBSERVE_IDS;
 	look->runner.slots = 1;

@@ -112,6 +112,16 @@ static void default_if_zero(uint32_t *field, uint32_t value)
 		*field = value;
 }
 
+static int values_fit(const struct plan_header *head)
+{
+	return (head->observer == PLAN_OBSERVE_CRASH || head->observer == PLAN_OBSERVE_IDS) &&
+	       power_of_two(head->ring_records) && head->ring_records <= LIMIT_RING &&
+	       head->thread_slots <= LIMIT_SLOTS && power_of_two(head->context_rows) &&
+	       head->context_rows <= LIMIT_ROWS && head->stack_slice_bytes <= LIMIT_SLICE &&
+	       head->context_slice_bytes <= LIMIT_CONTEXT_SLICE &&
+	       head->register_window_bytes <= LIMIT_WINDOW && head->events_mib <= LIMIT_EVENTS_MIB;
+}
+
 enum plan_fault plan_check(const void *bytes, size_t len, struct plan_header *ret)
 {
 	struct plan_header head;
@@ -137,12 +147,7 @@ enum plan_fault plan_check(const void *bytes, size_t len, struct plan_header *re
 	default_if_zero(&head.register_window_bytes, PLAN_REGISTER_WINDOW);
 	default_if_zero(&head.events_mib, PLAN_EVENTS_MIB);
 	default_if_zero(&head.checkpoint_gap_ms, PLAN_CHECKPOINT_GAP_MS);
-	if ((head.observer != PLAN_OBSERVE_CRASH && head.observer != PLAN_OBSERVE_IDS) ||
-	    !power_of_two(head.ring_records) || head.ring_records > LIMIT_RING ||
-	    head.thread_slots > LIMIT_SLOTS || !power_of_two(head.context_rows) ||
-	    head.context_rows > LIMIT_ROWS || head.stack_slice_bytes > LIMIT_SLICE ||
-	    head.context_slice_bytes > LIMIT_CONTEXT_SLICE ||
-	    head.register_window_bytes > LIMIT_WINDOW || head.events_mib > LIMIT_EVENTS_MIB)
+	if (!values_fit(&head))
 		return PLAN_BAD_VALUE;
 	*ret = head;
 	return PLAN_OK;

@@ -410,6 +410,7 @@ struct plan_heap {
 #define PLAN_FENCE_FRONT 2u    /* each block begins at the start of a page */
 #define PLAN_FENCE_MAPPINGS 4u /* pages are closed as older kernels do it */
 #define PLAN_FENCE_UNTOLD 8u   /* system calls are left alone: closed pages are errors to them */
+#define PLAN_FENCE_FILLED 16u  /* the first word behind a fence is a guard's, not zero */
 
 /* Fences: blocks at the end of pages of their own, with the next page closed. Needs
  * PLAN_ITEM_CANARY, whose seed it uses; blocks without a fence are as that item says. */

@@ -986,6 +986,8 @@ static void mode_beyond_mapped(void)
 		block[i] = 1;
 }
 
+static int no_way_back; /* from a signal's handler */
+
 /* Writing, reading, leaving and little more is let through; for the rest there is `answer`. */
 static void filter(unsigned answer)
 {
@@ -996,6 +998,8 @@ static void filter(unsigned answer)
 	unsigned i, n = 1;
 
 	for (i = 0; i < sizeof(let) / sizeof(let[0]); i++) {
+		if (no_way_back && let[i] == SYS_rt_sigreturn)
+			continue;
 		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, let[i], 0, 1);
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
@@ -1146,7 +1150,7 @@ static void strict_or_filter(int strict)
 	if (strict)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
 	else
-		filter(SECCOMP_RET_KILL_PROCESS);
+		filter(no_way_back ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS);
 	watched[16]++;
 	watched = realloc(watched, 70000);
 	watched[16]++;
@@ -1211,6 +1215,13 @@ static void mode_filter_thread(void)
 	usleep(2000);
 	strict_or_filter(0);
 	stop = 1;
+	_exit(4);
+}
+
+static void mode_filter_no_way_back(void)
+{
+	no_way_back = 1;
+	strict_or_filter(0);
 	_exit(4);
 }
 
@@ -1299,6 +1310,7 @@ static const struct {
 	{ "cuts-logs-crash", mode_cuts_logs_crash },
 	{ "faults-often", mode_faults_often },
 	{ "filter-uses", mode_filter_uses },
+	{ "filter-no-way-back", mode_filter_no_way_back },
 	{ "filter-child", mode_filter_child },
 	{ "filter-thread", mode_filter_thread },
 	{ "strict", mode_strict },

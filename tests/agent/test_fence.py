@@ -8,7 +8,7 @@ from rig import Rig, Tap
 
 BEHIND, BEFORE, FREED = '1', '2', '3'
 WRITE, KERNEL = 1, 2
-EXACT, FRONT, MAPPINGS = 'fence_flags=1', 'fence_flags=2', 'fence_flags=4'
+EXACT, FRONT, MAPPINGS, FILLED, EXACT_FILLED = (f'fence_flags={n}' for n in (1, 2, 4, 16, 17))
 QUIET = ['poison_ppm=0']
 BRIEF = ['fence_time_percent=60']  # as redhand has it: contexts that make many blocks take turns
 GUEST = ['refusals', 'storm', 'threads', 'signals', 'children', 'little-memory']
@@ -37,7 +37,7 @@ ACCESSES = {
     'left-open': [(FREED, 0, 40), (FREED, KERNEL, 40)],
     'copied': [(FREED, 0, 40)], 'send-freed': [(FREED, KERNEL, 40)], 'list-freed': [(FREED, KERNEL, 40)],
     'threads': [(FREED, 0, 40)], 'child': [(FREED, 0, 40)], 'resized': [(FREED, 0, 40)], 'innocent': [], 'many': [],
-    'slack': [], 'before': [],
+    'slack': [], 'before': [], 'moved': [(BEHIND, WRITE, 80), (FREED, 0, 40)], 'refresh': [(BEHIND, 0, 80)],
     # Calls that are made where the program makes them: the kernel reads what was freed, and says no EFAULT. It writes the results of polls there.
     'poll-freed': [(FREED, KERNEL | WRITE, 40)], 'select-freed': [(FREED, KERNEL | WRITE, 40)], 'mask-freed': [(FREED, KERNEL, 40)],
     'action-freed': [(FREED, KERNEL, 40)], 'wait-freed': [(FREED, KERNEL, 40)], 'exec-freed': [(FREED, KERNEL, 40)],
@@ -97,6 +97,20 @@ def check_places(tap, rig, program):
         tap.check(damage == ([] if plan else [('2', '77', '1')]), f'…and what the slack says, {plan}', damage)
 
 
+def check_filled(tap, rig, program):
+    """Who writes back what he has read up to a zero comes to his store, and no further than a word."""
+    for mode, plan, offset in (('refresh', FILLED, 80), ('refresh-odd', EXACT_FILLED, 77)):
+        seen, trial = rig.observed([program, mode], 'fence', plan=QUIET + [plan])
+        records = rig.records(trial)
+        counts = [r['counts'] for r in records if r.type == 'FENCE_COUNT']
+        found = accesses(records)
+        tap.check(seen.returncode == 0 and set(found) == {(BEHIND, 0, offset), (BEHIND, WRITE, offset)}, f'{mode}: read and written', found)
+        tap.check(len(counts) == 1 and sum(map(int, counts[0].split(','))) == 3 * 8 + 1, f'{mode}: over eight bytes', counts)
+    for plan in (EXACT, EXACT_FILLED):
+        _, trial = rig.observed([program, 'modify'], 'fence', plan=QUIET + [plan])
+        tap.check(accesses(rig.records(trial)) == [(BEHIND, WRITE, 77)], f'one that modifies is a write, {plan}', accesses(rig.records(trial)))
+
+
 def check_room(tap, rig, program):
     """Where not all fit, the rest have none, and it is said."""
     for plan in (['fence_memory_mib=8'], [MAPPINGS]):
@@ -128,6 +142,7 @@ def main():
         check_accesses(tap, rig, program, [MAPPINGS], ', by mappings')
         check_counts(tap, rig, program)
         check_places(tap, rig, program)
+        check_filled(tap, rig, program)
         check_room(tap, rig, program)
         return tap.end()
     finally:

@@ -216,15 +216,19 @@ def check_sandbox(tap, rig):
                       f'{mode} under {observer}: ends the same, retired with its reason',
                       f'{plain} {seen} {[h.text for h in headers]}')
     watch = 'watch=4208,16,8,0,0,0'
-    plans = {'heap': ('heap', []), 'a sample': ('heap', ['sampled']), 'registers': ('ids', [watch]), 'pages': ('ids', ['pages', watch])}
-    for mode in ('filter-kills', 'filter-kills-crash', 'filter-traps-crash', 'filter-uses', 'filter-child', 'filter-thread', 'strict'):
+    every = 'watch=1073741824,0,8,0,0,1'
+    plans = {'heap': ('heap', []), 'a sample': ('heap', ['sampled']), 'registers': ('ids', [watch]), 'pages': ('ids', ['pages', watch]),
+             'every block on pages': ('ids', ['pages', every]), 'fences': ('fence', ['poison_ppm=0']),
+             'fences by mappings': ('fence', ['poison_ppm=0', 'fence_flags=4'])}
+    for mode in ('filter-kills', 'filter-kills-crash', 'filter-traps-crash', 'filter-uses', 'filter-child', 'filter-thread', 'filter-no-way-back', 'strict'):
         for name, (observer, plan) in plans.items():
             plain = rig.plain([rig.guest, mode])
             seen, trial = rig.observed([rig.guest, mode], observer, plan)
             headers = [r for r in rig.records(trial) if r.type == 'HEADER']
             retired = sorted(h['retired'] for h in headers)
             tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr) and
-                      plain.returncode in (4, -signal.SIGSEGV) and retired == (['0', '7'] if mode == 'filter-child' else ['7']),
+                      plain.returncode in (4, -signal.SIGSEGV) and
+                      retired == (['0', '7'] if mode == 'filter-child' else ['0'] if mode == 'filter-no-way-back' and observer == 'heap' else ['7']),
                       f'{mode} with {name}: ends the same, retired with its reason', f'{plain} {seen} {[h.text for h in headers]}')
     _, trial = rig.observed([rig.guest, 'filter-refuses'], 'crash')
     crashes = crashes_of(rig.records(trial))

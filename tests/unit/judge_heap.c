@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 		return 2;
 	check(case_open(argv[1], CASE_WRITE, &cs, &err));
 	trials = mem_printf("%s/trials", argv[1]);
-	settings.trials_path = realpath(trials, NULL);
+	settings.trials.path = realpath(trials, NULL);
 	settings.stdin_path = mem_strdup("/dev/null");
 	settings.agent_dir = mem_strdup(argv[2]);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings.signal_mask);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -155,6 +156,36 @@ static void a_core_is_a_sign_only_beyond_chance(void **state)
 	assert_false(signs_core(&signs));
 }
 
+/* "All 14 failures on node n3": with other signs it is the machine, alone it accuses nobody. */
+static void a_node_is_a_sign_only_beyond_chance(void **state)
+{
+	struct evidence_list list = { 0 };
+	struct evidence e = evidence_new(EVIDENCE_HOST, 0, true);
+	struct verdict verdict = { 0 };
+
+	e.host->core = -1;
+	e.host->core_p = 1;
+	(void)snprintf(e.host->node, sizeof(e.host->node), "n3");
+	e.host->node_p = 0.01;
+	assert_false(signs_node(e.host));
+	e.host->node_p = 1e-6;
+	assert_true(signs_node(e.host));
+	VEC_PUSH(&list.list, e);
+	judge_evidence(&list, &verdict);
+	assert_int_not_equal(verdict.class, VERDICT_HOST_SUSPECTED);
+	verdict_deinit(&verdict);
+	flips(&list);
+	signs_count_flips(&list, list.list.items[0].host);
+	judge_evidence(&list, &verdict);
+	assert_int_equal(verdict.class, VERDICT_HOST_SUSPECTED);
+	verdict_deinit(&verdict);
+	list.list.items[0].host->node_p = 0.01;
+	judge_evidence(&list, &verdict);
+	assert_int_not_equal(verdict.class, VERDICT_HOST_SUSPECTED);
+	verdict_deinit(&verdict);
+	evidence_list_deinit(&list);
+}
+
 /* One sign alone, even with a clean memory test beside it, accuses nobody. */
 static void one_sign_is_no_verdict(void **state)
 {
@@ -249,6 +280,7 @@ int main(void)
 		cmocka_unit_test(what_nearly_is_a_sign),
 		cmocka_unit_test(signals_are_a_sign_only_all_together),
 		cmocka_unit_test(a_core_is_a_sign_only_beyond_chance),
+		cmocka_unit_test(a_node_is_a_sign_only_beyond_chance),
 		cmocka_unit_test(one_sign_is_no_verdict),
 		cmocka_unit_test(good_memory_has_no_errors),
 		cmocka_unit_test(a_bit_that_does_not_stay_is_found),

@@ -322,11 +322,11 @@ static void orders_survive_the_journey(void **state)
 	char null[] = "/dev/null", trials[] = "/case/trials", crumb[] = "^at ";
 	char pattern[] = "ERROR|FATAL", a[] = "A=1", b[] = "B=2";
 	struct trial_settings settings = { .stdin_path = null,
-					   .trials_path = trials,
+					   .trials.path = trials,
 					   .keep = KEEP_ALL,
 					   .timeout_ns = 5,
-					   .breadcrumb_given = true,
-					   .breadcrumb_pattern = crumb,
+					   .breadcrumb.given = true,
+					   .breadcrumb.text = crumb,
 					   .children = true };
 	struct fail_on rule = { .pattern = pattern };
 	char *env[] = { a, b, NULL };
@@ -342,7 +342,7 @@ static void orders_survive_the_journey(void **state)
 	assert_true(orders.settings.children);
 	assert_string_equal(orders.cwd, "/work");
 	assert_int_equal(orders.env.count, 2);
-	assert_int_equal(regexec(&orders.settings.breadcrumb, "at 5", 0, NULL, 0), 0);
+	assert_int_equal(regexec(&orders.settings.breadcrumb.regex, "at 5", 0, NULL, 0), 0);
 	assert_int_equal(
 		regexec(&orders.settings.fail_on.items[0].regex, "a FATAL one", 0, NULL, 0), 0);
 	orders_deinit(&orders);

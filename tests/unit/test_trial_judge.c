@@ -194,7 +194,7 @@ static void ids_are_stable(void **state)
 
 static void breadcrumbs_and_identity(void **state)
 {
-	struct trial_settings chosen = { .breadcrumb_given = true };
+	struct trial_settings chosen = { .breadcrumb.given = true };
 	struct trial_end a = { .exit_status = -1,
 			       .signal = SIGSEGV,
 			       .last_crumb = TEXT("item 17") };

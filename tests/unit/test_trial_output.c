@@ -535,7 +535,7 @@ static void see(const struct trial_settings *settings, const char *out, bool lea
 static void a_trial_s_own_directory_is_no_place_of_its_own(void **state)
 {
 	char tmp[] = "/tmp/redhand-x";
-	struct trial_settings settings = { .output_limit = 100, .tmp_dirs = tmp };
+	struct trial_settings settings = { .output_limit = 100, .trials.tmp_dirs = tmp };
 	AUTO(trial_end_deinit) struct trial_end inside = { 0 };
 	AUTO(trial_end_deinit) struct trial_end other = { 0 };
 
@@ -576,11 +576,11 @@ static void output_knows_the_running_test(void **state)
 
 static void output_learns_the_order(void **state)
 {
-	struct trial_settings settings = { .breadcrumb_given = true };
+	struct trial_settings settings = { .breadcrumb.given = true };
 	AUTO(trial_end_deinit) struct trial_end end = { 0 };
 	struct fail_on rule = { .pattern = NULL };
 
-	assert_int_equal(regcomp(&settings.breadcrumb, "^Pass", REG_EXTENDED | REG_NOSUB), 0);
+	assert_int_equal(regcomp(&settings.breadcrumb.regex, "^Pass", REG_EXTENDED | REG_NOSUB), 0);
 	assert_int_equal(regcomp(&rule.regex, "^ERR.*[0-9]", REG_EXTENDED | REG_NOSUB), 0);
 	VEC_PUSH(&settings.fail_on, rule);
 	see(&settings, "Pass A\nnoise\n\033[1mERR 12345 one\033[m\nERR 2\nPass B\n", true, &end);

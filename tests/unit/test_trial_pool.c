@@ -40,8 +40,8 @@ static int setup(void **state)
 		return -1;
 	f.settings = (struct trial_settings){
 		.stdin_path = mem_strdup("/dev/null"),
-		.trials_path = mem_strdup(scratch_path(&f.scratch, "trials")),
-		.tmp_dirs = mem_strdup(scratch_path(&f.scratch, "tmps")),
+		.trials.path = mem_strdup(scratch_path(&f.scratch, "trials")),
+		.trials.tmp_dirs = mem_strdup(scratch_path(&f.scratch, "tmps")),
 		.timeout_ns = PATIENCE_MS * NS_PER_MS,
 		.linger_ns = 200 * NS_PER_MS,
 		.output_limit = 65536,

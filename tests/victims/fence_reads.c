@@ -74,6 +74,17 @@ static __attribute__((noinline)) void text_copy(void *to, const void *from, size
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
+/* Writes back what it reads, up to a zero. */
+static __attribute__((noinline)) void text_refresh(unsigned char *text)
+{
+	volatile unsigned char *at = text;
+
+	while (*at) {
+		*at = *at;
+		at++;
+	}
+}
+
 static void *thread_main(void *block)
 {
 	int i;
@@ -205,6 +216,18 @@ int main(int argc, char **argv)
 		byte_write(old, SIZE - 3);
 		block_drop(old);
 	}
+	if (!strcmp(what, "refresh")) /* nothing ends it inside */
+		text_refresh(block);
+	if (!strcmp(what, "refresh-odd")) {
+		old = block_new(SIZE - 3);
+		text_refresh(old);
+		block_drop(old);
+	}
+	if (!strcmp(what, "modify")) {
+		old = block_new(SIZE - 3);
+		__asm__ volatile("orb $0, %0" : "+m"(old[SIZE - 3]));
+		block_drop(old);
+	}
 	if (!strcmp(what, "send-behind"))
 		text_send(block, SIZE + 1);
 	if (!strcmp(what, "innocent"))
@@ -240,6 +263,8 @@ int main(int argc, char **argv)
 		byte_write(block, 41);
 		text_send(block + 40, 8);
 	}
+	if (!strcmp(what, "moved")) /* one instruction, two blocks */
+		text_copy(copy + SIZE, block + 40, 1);
 	if (!strcmp(what, "copied")) {
 		text_copy(copy + 40, block + 40, 40);
 		if (copy[79] != 'a')

@@ -99,7 +99,7 @@ static bool legacy_opcode(struct parts *p, uint8_t byte)
 
 static bool opcode_take(struct parts *p)
 {
-	uint8_t byte;
+	uint8_t byte, bytes;
 
 	for (;;) {
 		if (!byte_take(p, &byte))
@@ -120,22 +120,13 @@ static bool opcode_take(struct parts *p)
 		case 0x65:
 			p->segment_other = true;
 			continue;
-		case 0x26:
-		case 0x2e:
-		case 0x36:
-		case 0x3e:
-		case 0xf0:
-			continue;
 		case 0x67: /* addresses of 32 bits: what is watched lies above */
 			return false;
-		case 0xc5:
-			return vector_prefix(p, byte, 1);
-		case 0xc4:
-			return vector_prefix(p, byte, 2);
-		case 0x62:
-			return vector_prefix(p, byte, 3);
 		default:
-			return legacy_opcode(p, byte);
+			if ((byte & 0xe7) == 0x26 || byte == 0xf0) /* other segments, lock */
+				continue;
+			bytes = byte == 0xc5 ? 1 : byte == 0xc4 ? 2 : byte == 0x62 ? 3 : 0;
+			return bytes ? vector_prefix(p, byte, bytes) : legacy_opcode(p, byte);
 		}
 	}
 }
@@ -157,20 +148,18 @@ static uint32_t immediate_bytes(const struct parts *p)
 
 	if (p->map == 3)
 		return 1;
-	if (p->map == 1)
-		return p->encoding == LEGACY &&
-				       (p->opcode == 0xa4 || p->opcode == 0xac || p->opcode == 0xba)
-			       ? 1
-			       : p->opcode == 0xc2 || between(p->opcode, 0xc4, 0xc6) ||
-					 between(p->opcode, 0x70, 0x73);
-	if (p->map)
-		return 0;
-	switch (p->opcode) {
+	switch (p->map << 8 | p->opcode) {
+	case 0x1a4:
+	case 0x1ac:
+	case 0x1ba:
+		return p->encoding == LEGACY;
 	case 0x80:
 	case 0x83:
-	case 0xc0:
-	case 0xc1:
+	case 0xc0 ... 0xc1:
 	case 0xc6:
+	case 0x170 ... 0x173:
+	case 0x1c2:
+	case 0x1c4 ... 0x1c6:
 		return 1;
 	case 0x81:
 	case 0xc7:
@@ -189,35 +178,23 @@ static enum arch_store_how one_byte(const struct parts *p, uint16_t *ret_width)
 	if (op < 0x38 && (op & 7) < 2)
 		return ARCH_STORE_PLAIN;
 	switch (op) {
-	case 0x80:
-	case 0x81:
-	case 0x86:
-	case 0x87:
-	case 0x88:
-	case 0x89:
-	case 0xc0:
-	case 0xc1:
-	case 0xd0:
-	case 0xd1:
-	case 0xd2:
-	case 0xd3:
-		return ARCH_STORE_PLAIN;
+	case 0x80 ... 0x81:
 	case 0x83:
+	case 0x86 ... 0x89:
+	case 0xc0 ... 0xc1:
+	case 0xd0 ... 0xd3:
 		return ARCH_STORE_PLAIN;
 	case 0x8c:
 		*ret_width = 2;
 		return ARCH_STORE_PLAIN;
 	case 0x8f:
 		*ret_width = p->operand16 ? 2 : 8;
-		return reg == 0 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
-	case 0xc6:
-	case 0xc7:
-		return reg == 0 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
-	case 0xf6:
-	case 0xf7:
-		return reg == 2 || reg == 3 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
-	case 0xfe:
-	case 0xff:
+		return reg ? ARCH_STORE_UNKNOWN : ARCH_STORE_PLAIN;
+	case 0xc6 ... 0xc7:
+		return reg ? ARCH_STORE_UNKNOWN : ARCH_STORE_PLAIN;
+	case 0xf6 ... 0xf7:
+		return reg >> 1 == 1 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
+	case 0xfe ... 0xff:
 		return reg < 2 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
 	default:
 		return ARCH_STORE_UNKNOWN;
@@ -283,39 +260,28 @@ static enum arch_store_how two_bytes(const struct parts *p, const ucontext_t *co
 	uint8_t op = p->opcode, reg = p->reg & 7;
 
 	*ret_width = op & 1 ? operand_bytes(p) : 1;
-	if (between(op, 0x90, 0x9f)) {
+	switch (op) {
+	case 0x90 ... 0x9f:
 		*ret_width = 1;
 		return ARCH_STORE_PLAIN;
-	}
-	switch (op) {
-	case 0xa4:
-	case 0xa5:
-	case 0xac:
-	case 0xad:
-	case 0xab:
+	case 0xa4 ... 0xa5:
+	case 0xab ... 0xad:
 	case 0xb3:
-	case 0xbb:
-	case 0xba:
+	case 0xba ... 0xbb:
 		*ret_width = operand_bytes(p);
 		return ARCH_STORE_PLAIN;
-	case 0xb0:
-	case 0xb1:
-	case 0xc0:
-	case 0xc1:
-		return ARCH_STORE_PLAIN;
+	case 0xb0 ... 0xb1:
+	case 0xc0 ... 0xc1:
 	case 0xc3:
 		return ARCH_STORE_PLAIN;
-	case 0xc7:
-		if (reg == 1) {
-			*ret_width = p->w ? 16 : 8;
-			return ARCH_STORE_PLAIN;
-		}
-		*ret_width = state_bytes(context);
-		return reg >= 4 && reg <= 5 ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
-	case 0xae:
+	case 0xc7: /* cmpxchg8b; xsavec, xsaves */
+		*ret_width = reg != 1 ? state_bytes(context) : p->w ? 16 : 8;
+		return reg == 1	       ? ARCH_STORE_PLAIN
+		       : reg >> 1 == 2 ? ARCH_STORE_VECTOR
+				       : ARCH_STORE_UNKNOWN;
+	case 0xae: /* fxsave, stmxcsr, xsave, xsaveopt */
 		*ret_width = reg == 0 ? 512 : reg == 3 ? 4 : state_bytes(context);
-		return reg == 0 || reg == 3 || reg == 4 || reg == 6 ? ARCH_STORE_VECTOR
-								    : ARCH_STORE_UNKNOWN;
+		return 0x59 >> reg & 1 ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
 	default:
 		*ret_width = vector_move(p);
 		if (!*ret_width)

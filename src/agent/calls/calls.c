@@ -262,7 +262,7 @@ bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 		return false;
 	for (i = 0; i < 6; i++)
 		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
-	if (!FEATURES_ASK(call_taken, &call))
+	if (!FEATURES_ASK(process.call_taken, &call))
 		call_take(&call);
 	return true;
 }

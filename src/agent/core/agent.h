@@ -115,8 +115,7 @@ struct agent {
 	uint64_t text_low, text_high; /* the agent's own code */
 	uint32_t items_refused;	      /* of the plan */
 	uint32_t libc_cache;	      /* enum log_trust */
-	uint64_t epoch;		      /* atomic */
-	uint64_t next_id;	      /* atomic */
+	uint64_t epoch, next_id;      /* atomic */
 	uint64_t space_limit; /* on memory, as the target saw it at the start; UINT64_MAX: none */
 	char **environment;   /* while the constructor runs */
 	uint32_t watches;     /* in the plan */

@@ -45,7 +45,7 @@ static void lane_forget(struct thread *area)
 	(void)raw_syscall3(SYS_madvise, area->sites,
 			   offsetof(struct thread, guard_page) - offsetof(struct thread, sites),
 			   MADV_DONTNEED);
-	FEATURES_TELL(lane_forget, area);
+	FEATURES_TELL(fork.lane_forget, area);
 	area->epoch_due = 0;
 	area->context_next = area->context_end = 0;
 	area->next_id = area->id_end = area->id_group = 0;
@@ -134,14 +134,13 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 {
 	struct log_thread *row = &log_map.threads[self->lane];
 	struct log_thread_event event = { .lane = self->lane, .generation = self->generation };
-	struct log_writer writer;
 
 	bool other_stack = self->stack_high != stack_high;
 
 	self->tid = (uint32_t)raw_syscall0(SYS_gettid);
 	self->stack_high = stack_high;
 	self->row = row;
-	FEATURES_TELL(lane_open, self, other_stack);
+	FEATURES_TELL(thread.lane_open, self, other_stack);
 	row->generation = self->generation;
 	row->stack_high = stack_high;
 	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
@@ -151,8 +150,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	__atomic_fetch_add(&log_map.header->threads_seen, 1, __ATOMIC_RELAXED);
 	event.stack_high = stack_high;
 	memcpy(event.name, row->name, sizeof(event.name));
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_THREAD_START, &event, sizeof(event), NULL, 0);
+	log_event_sigsafe(LOG_THREAD_START, &event, sizeof(event));
 }
 
 /* The end of a thread is the destructor of a thread-specific value. Other destructors may still
@@ -169,7 +167,7 @@ static void thread_exit(void *value)
 	if (++self->exit_rounds <= EXIT_ROUNDS && !pthread_setspecific(lanes.exit_key, self))
 		return;
 	if (agent_switch.crash) {
-		FEATURES_TELL(thread_gone, self);
+		FEATURES_TELL(thread.gone, self);
 		self->row->end_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 		(void)log_append_sigsafe(&writer, LOG_THREAD_END, &self->lane, sizeof(self->lane),
@@ -195,7 +193,8 @@ bool thread_init_main(uint64_t stack_high)
 	thread_nobody.region[0] = thread_nobody.region[1] = THREAD_NO_REGION;
 	thread_nobody.site_next = thread_nobody.site_last = thread_nobody.sites;
 	for (i = 0; i < features_count; i++)
-		if (features[i].main_thread && !features[i].main_thread((const void *)stack_high))
+		if (features[i].start.main_thread &&
+		    !features[i].start.main_thread((const void *)stack_high))
 			return false;
 	lane_open(self, stack_high);
 	thread_become(self);
@@ -219,7 +218,7 @@ struct thread *thread_adopt_sigsafe(void)
 	/* A key below 32 has its place in the thread's own block: nothing is allocated. */
 	if (lanes.have_key && lanes.exit_key < 32)
 		(void)pthread_setspecific(lanes.exit_key, self);
-	FEATURES_TELL(thread_known);
+	FEATURES_TELL(thread.known);
 	return self;
 }
 
@@ -232,8 +231,8 @@ static void thread_begin(struct thread *self, uint64_t stack_high)
 	thread_altstack_sigsafe(self);
 	if (lanes.have_key)
 		(void)pthread_setspecific(lanes.exit_key, self);
-	FEATURES_TELL(thread_known);
-	FEATURES_TELL(thread_born);
+	FEATURES_TELL(thread.known);
+	FEATURES_TELL(thread.born);
 	guard_open(self);
 }
 
@@ -252,7 +251,7 @@ static struct thread *thread_prepare(void *start, void *argument)
 
 	if (!area)
 		return NULL;
-	FEATURES_TELL(thread_wanted);
+	FEATURES_TELL(thread.wanted);
 	*(void **)(&area->start) = start;
 	area->argument = argument;
 	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
@@ -311,7 +310,7 @@ void thread_after_fork(void)
 		return;
 	lane_forget(self);
 	guard_close(self);
-	FEATURES_TELL(forget);
+	FEATURES_TELL(fork.forget);
 	self->last_crash = self->survived = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);

@@ -530,6 +530,14 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 	return head.seq;
 }
 
+void log_event_sigsafe(enum log_record_type type, const void *fixed, size_t fixed_bytes)
+{
+	struct log_writer writer;
+
+	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
+	(void)log_append_sigsafe(&writer, type, fixed, fixed_bytes, NULL, 0);
+}
+
 uint64_t log_begin_sigsafe(struct log_writer *writer, enum log_record_type type, const void *fixed,
 			   size_t fixed_bytes)
 {

@@ -80,6 +80,9 @@ void log_writer_init_sigsafe(struct log_writer *writer, enum log_place place);
 uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type, const void *fixed,
 			    size_t fixed_bytes, const void *rest, size_t rest_bytes);
 
+/* One record of the events, by itself. */
+void log_event_sigsafe(enum log_record_type type, const void *fixed, size_t fixed_bytes);
+
 /* The first record of a group: those after it carry its seq as owner. */
 uint64_t log_begin_sigsafe(struct log_writer *writer, enum log_record_type type, const void *fixed,
 			   size_t fixed_bytes);

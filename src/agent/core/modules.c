@@ -228,7 +228,7 @@ void modules_refresh_sigsafe(void)
 	__atomic_store_n(&state.current, next, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&state.generation, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&state.building, 0, __ATOMIC_RELEASE);
-	FEATURES_TELL(modules_changed);
+	FEATURES_TELL(process.modules_changed);
 }
 
 uint32_t modules_generation_sigsafe(void)

@@ -100,7 +100,7 @@ extern WEAK char PyThreadState_GetUnchecked[];	/* since 3.13 */
 extern WEAK char _Py_MergeZeroLocalRefcount[];
 extern WEAK char __asan_init[], __tsan_init[], __msan_init[], __hwasan_init[];
 
-#define NEXT(field, name) *(void **)(&found.field) = dlsym(RTLD_NEXT, name)
+#define NEXT(type, name, arguments, symbol) *(void **)(&found.name) = dlsym(RTLD_NEXT, symbol);
 
 /* What an address lies in: dladdr() would look through all symbols for its name, which takes longer
  * than most processes have to be there. */
@@ -200,82 +200,15 @@ static void resolve_new(struct real *ret, void *from)
 {
 	struct real found = *ret;
 
-#define FROM(field, name) *(void **)(&found.field) = dlsym(from, name)
-	FROM(new_plain, "_Znwm");
-	if (!found.new_plain)
+	if (!dlsym(from, "_Znwm"))
 		return;
-	FROM(new_array, "_Znam");
-	FROM(new_nothrow, "_ZnwmRKSt9nothrow_t");
-	FROM(new_array_nothrow, "_ZnamRKSt9nothrow_t");
-	FROM(new_aligned, "_ZnwmSt11align_val_t");
-	FROM(new_array_aligned, "_ZnamSt11align_val_t");
-	FROM(new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t");
-	FROM(new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
-	FROM(delete_plain, "_ZdlPv");
-	FROM(delete_array, "_ZdaPv");
-	FROM(delete_sized, "_ZdlPvm");
-	FROM(delete_array_sized, "_ZdaPvm");
-	FROM(delete_nothrow, "_ZdlPvRKSt9nothrow_t");
-	FROM(delete_array_nothrow, "_ZdaPvRKSt9nothrow_t");
-	FROM(delete_aligned, "_ZdlPvSt11align_val_t");
-	FROM(delete_array_aligned, "_ZdaPvSt11align_val_t");
-	FROM(delete_sized_aligned, "_ZdlPvmSt11align_val_t");
-	FROM(delete_array_sized_aligned, "_ZdaPvmSt11align_val_t");
-	FROM(delete_aligned_nothrow, "_ZdlPvSt11align_val_tRKSt9nothrow_t");
-	FROM(delete_array_aligned_nothrow, "_ZdaPvSt11align_val_tRKSt9nothrow_t");
-	FROM(throw_bad_alloc, "_ZSt17__throw_bad_allocv");
+#define FROM(type, name, arguments, symbol) *(void **)(&found.name) = dlsym(from, symbol);
+	REAL_NEW(FROM)
 #undef FROM
+	*(void **)(&found.throw_bad_alloc) = dlsym(from, "_ZSt17__throw_bad_allocv");
 	found.plain_new = all_in_cxx_library(&found);
 	found.hooked_new =
 		is_ours("_Znwm") && is_ours("_Znam") && is_ours("_ZdlPv") && is_ours("_ZdaPv");
-	*ret = found;
-}
-
-/* For the hooks that only the whole agent has. */
-static void resolve_rest(struct real *ret)
-{
-	struct real found = *ret;
-
-	NEXT(memalign, "memalign");
-	NEXT(aligned_alloc, "aligned_alloc");
-	NEXT(posix_memalign, "posix_memalign");
-	NEXT(valloc, "valloc");
-	NEXT(pvalloc, "pvalloc");
-	NEXT(malloc_usable_size, "malloc_usable_size");
-	NEXT(reallocarray, "reallocarray");
-	NEXT(mlockall, "mlockall");
-	NEXT(ftruncate, "ftruncate");
-	NEXT(fallocate, "fallocate");
-	NEXT(shm_open, "shm_open");
-	NEXT(open_by_handle_at, "open_by_handle_at");
-	NEXT(truncate, "truncate");
-	NEXT(open, "open");
-	NEXT(openat, "openat");
-	NEXT(creat, "creat");
-	NEXT(close, "close");
-	NEXT(dup2, "dup2");
-	NEXT(dup3, "dup3");
-	NEXT(fopen, "fopen");
-	NEXT(freopen, "freopen");
-	NEXT(write, "write");
-	NEXT(writev, "writev");
-	NEXT(read, "read");
-	NEXT(read_chk, "__read_chk");
-	NEXT(pread, "pread");
-	NEXT(readv, "readv");
-	NEXT(recv, "recv");
-	NEXT(recv_chk, "__recv_chk");
-	NEXT(recvfrom, "recvfrom");
-	NEXT(recvmsg, "recvmsg");
-	NEXT(fread, "fread");
-	NEXT(puts, "puts");
-	NEXT(fputs, "fputs");
-	NEXT(fputs_unlocked, "fputs_unlocked");
-	NEXT(fputc, "fputc");
-	NEXT(fwrite, "fwrite");
-	NEXT(fwrite_unlocked, "fwrite_unlocked");
-	NEXT(vfprintf, "vfprintf");
-	NEXT(vfprintf_chk, "__vfprintf_chk");
 	*ret = found;
 }
 
@@ -299,8 +232,7 @@ static void resolve_doubtful(struct real *ret)
 		*ret = found;
 		return;
 	}
-	NEXT(close_range, "close_range");
-	NEXT(closefrom, "closefrom");
+	REAL_LATE(NEXT)
 	*ret = found;
 	resolve_new(ret, RTLD_NEXT);
 }
@@ -325,35 +257,7 @@ bool real_resolve(void)
 	struct library_at behind;
 	void *next_syscall;
 
-	NEXT(malloc, "malloc");
-	NEXT(free, "free");
-	NEXT(calloc, "calloc");
-	NEXT(realloc, "realloc");
-	NEXT(pthread_create, "pthread_create");
-	NEXT(thrd_create, "thrd_create");
-	NEXT(pthread_sigmask, "pthread_sigmask");
-	NEXT(sigaction, "sigaction");
-	NEXT(sigaltstack, "sigaltstack");
-	NEXT(sigwait, "sigwait");
-	NEXT(sigwaitinfo, "sigwaitinfo");
-	NEXT(sigtimedwait, "sigtimedwait");
-	NEXT(dlclose, "dlclose");
-	NEXT(execve, "execve");
-	NEXT(execvpe, "execvpe");
-	NEXT(fexecve, "fexecve");
-	NEXT(posix_spawn, "posix_spawn");
-	NEXT(posix_spawnp, "posix_spawnp");
-	NEXT(exit_now, "_exit");
-	NEXT(ptrace, "ptrace");
-	NEXT(setuid, "setuid");
-	NEXT(seteuid, "seteuid");
-	NEXT(setreuid, "setreuid");
-	NEXT(setresuid, "setresuid");
-	NEXT(chroot, "chroot");
-	NEXT(prctl, "prctl");
-	NEXT(setrlimit, "setrlimit");
-	NEXT(getrlimit, "getrlimit");
-	NEXT(prlimit, "prlimit");
+	REAL_FIRST(NEXT)
 	*(void **)(&found.python_get_allocator) = PyMem_GetAllocator;
 	*(void **)(&found.python_set_allocator) = PyMem_SetAllocator;
 	found.python_unlocked = _Py_MergeZeroLocalRefcount != NULL;
@@ -364,8 +268,9 @@ bool real_resolve(void)
 							 ? _PyThreadState_UncheckedGet
 							 : PyThreadState_GetUnchecked;
 	found.sanitized = is_sanitized();
-	if (!agent_crash_only)
-		resolve_rest(&found);
+	if (!agent_crash_only) {
+		REAL_WHOLE(NEXT)
+	}
 	found.past_us = !agent_crash_only && is_inside("malloc", found.loader);
 	behind = library_of(*(void **)&found.malloc);
 	found.glibc_malloc = !found.past_us && behind.name && strstr(behind.name, "/libc.so");

@@ -354,7 +354,7 @@ static void settle(void *ctx)
 	ucontext_t *context = d->context;
 	bool sent = info->si_code <= 0, blocked;
 
-	if (FEATURES_ASK(signal, signo, info, context))
+	if (FEATURES_ASK(process.signal, signo, info, context))
 		return;
 	if (own_fault(signo, info, context) || hold_back(signo, info, context))
 		return;

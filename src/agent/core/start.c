@@ -153,7 +153,7 @@ static void switch_on(void)
 {
 	agent_switch.here = 1;
 	agent_switch.crash = 1;
-	FEATURES_TELL(switch_on);
+	FEATURES_TELL(start.switch_on);
 }
 
 /* The child has a log of its own; until it is there, the wiped switch keeps every hook quiet. */
@@ -176,8 +176,8 @@ static void after_fork_in_child(void)
 		modules_stale_sigsafe();
 	}
 	for (i = 0; i < features_count; i++)
-		if (features[i].forked && (with_ids() || !features[i].with_ids))
-			features[i].forked();
+		if (features[i].fork.forked && (with_ids() || !features[i].with_ids))
+			features[i].fork.forked();
 	switch_on();
 }
 
@@ -190,7 +190,7 @@ bool agent_adopt_orphan_sigsafe(void)
 		return false;
 	agent.plan.observer = PLAN_OBSERVE_CRASH;
 	agent.plan.flags = 0;
-	FEATURES_TELL(orphaned);
+	FEATURES_TELL(fork.orphaned);
 	if (!log_create()) {
 		log_map.header = NULL;
 		return false;
@@ -303,7 +303,8 @@ static bool features_map(void)
 	unsigned i;
 
 	for (i = 0; i < features_count; i++)
-		if (features[i].map && (with_ids() || !features[i].with_ids) && !features[i].map())
+		if (features[i].start.map && (with_ids() || !features[i].with_ids) &&
+		    !features[i].start.map())
 			return false;
 	return true;
 }
@@ -313,8 +314,8 @@ static void features_init(void)
 	unsigned i;
 
 	for (i = 0; i < features_count; i++)
-		if (features[i].init && (with_ids() || !features[i].with_ids))
-			features[i].init();
+		if (features[i].start.init && (with_ids() || !features[i].with_ids))
+			features[i].start.init();
 }
 
 static void agent_start(char *const *argv, char **envp)
@@ -340,7 +341,7 @@ static void agent_start(char *const *argv, char **envp)
 		checked_note(LOG_UNOBSERVED_EMULATED, argv);
 		return;
 	}
-	FEATURES_TELL(begin);
+	FEATURES_TELL(start.begin);
 	if (!log_begin())
 		return;
 	image_record(end_of_environment(envp), argv);
@@ -394,9 +395,9 @@ void agent_exiting_sigsafe(uint32_t status, uint32_t how)
 
 	if (!agent_switch.crash || !agent_owns_process_sigsafe() || log_map.header->exited)
 		return;
-	FEATURES_TELL(exiting);
+	FEATURES_TELL(end.exiting);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	FEATURES_TELL(exited,
+	FEATURES_TELL(end.exited,
 		      log_append_sigsafe(&writer, LOG_EXIT, &record, sizeof(record), NULL, 0));
 	/* A handler of the target that ends the process instead of returning has hidden a crash. */
 	if (log_map.header->forwarded_faults)

@@ -87,7 +87,7 @@ void told_thread_sigsafe(void)
 		return;
 	if (!__atomic_exchange_n(&agent.calls_told, 1, __ATOMIC_ACQ_REL)) {
 		handlers_open();
-		FEATURES_TELL(calls_told);
+		FEATURES_TELL(process.calls_told);
 	}
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, 0, 8);
 	if (dispatch_ask(DISPATCH_ON) == 0 && thread_self)

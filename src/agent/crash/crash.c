@@ -722,7 +722,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	}
 	if (flags & LOG_CRASH_FINAL) {
-		FEATURES_TELL(crashing);
+		FEATURES_TELL(end.crashing);
 		/* Who made no context has not told yet where modules lie: hooks are placed by that.
 		 */
 		if (agent_switch.ids)
@@ -769,7 +769,7 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		log_publish_sigsafe();
 	if (flags & LOG_CRASH_FINAL) {
 		log_save_sigsafe();
-		FEATURES_TELL(crashed, crash_behind(&crash), scratch.near,
+		FEATURES_TELL(end.crashed, crash_behind(&crash), scratch.near,
 			      light ? 0 : scratch.near_count);
 	}
 	if (granted)

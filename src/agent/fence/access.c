@@ -46,6 +46,8 @@ struct access_step {
 	bool own; /* the target steps itself, too */
 	bool written;
 	uint64_t rip;
+	const struct fence_slot *told; /* whose block, and how */
+	uint32_t told_flags;
 	uint64_t pages[STEP_PAGES];
 	uint64_t retried; /* the address of the last fault on a page that was open, and how often */
 	uint32_t retries;
@@ -239,7 +241,6 @@ void access_tell_sigsafe(const struct fence_seen *seen, const ucontext_t *contex
 void access_counts_sigsafe(struct log_fence_end *ret)
 {
 	struct log_fence_counts record = { .first = 1 };
-	struct log_writer writer;
 	uint32_t i;
 
 	ret->accesses = state.numbers;
@@ -255,9 +256,7 @@ void access_counts_sigsafe(struct log_fence_end *ret)
 			    state.sites[i].number - record.first < LOG_FENCE_COUNTS)
 				record.counts[state.sites[i].number - record.first] =
 					state.sites[i].count;
-		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-		(void)log_append_sigsafe(&writer, LOG_FENCE_COUNT, &record, sizeof(record), NULL,
-					 0);
+		log_event_sigsafe(LOG_FENCE_COUNT, &record, sizeof(record));
 	}
 }
 
@@ -299,6 +298,8 @@ static bool closes(uint64_t page)
 {
 	const struct fence_slot *slot = slot_at_sigsafe(page);
 
+	if (fence.left)
+		return false;
 	if (page == fence.base)
 		return true;
 	return slot && access_closed_sigsafe(slot, page) && slot->state != FENCE_FREE &&
@@ -434,9 +435,13 @@ static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 	if (address >= fence_low(slot) && !access_closed_sigsafe(slot, address))
 		return tries_again(step, address);
 	seen.flags = greg(context, REG_ERR) & ERROR_WRITE ? LOG_FENCE_WRITE : 0;
-	/* A hook that looks at what the target hands on: the system call behind it is told. */
-	if (!ours && (!step->count || step->rip != rip))
+	/* A hook that looks at what the target hands on: the system call behind it is told. An
+	 * instruction may read one block and write another. */
+	if (!ours && (!step->count || step->rip != rip || step->told != seen.slot ||
+		      step->told_flags != seen.flags))
 		access_tell_sigsafe(&seen, context);
+	step->told = seen.slot;
+	step->told_flags = seen.flags;
 	if (step_begin(step, slot, address & ~(uint64_t)(FENCE_PAGE - 1), context))
 		return true;
 	/* Another thread is at the pages, and waits for a core on a busy machine: the target must
@@ -449,6 +454,12 @@ bool fence_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 {
 	if (!(agent.faults & AGENT_FAULTS_FENCES))
 		return false;
+	if (signo == SIGSEGV && fence.left) { /* who was about to close it meanwhile did so */
+		struct shutter_range page = { (uint64_t)info->si_addr & ~(FENCE_PAGE - 1ull),
+					      FENCE_PAGE };
+
+		return fence_holds(info->si_addr) && shutter_open(&page, 1);
+	}
 	if (signo == SIGSEGV)
 		return fault_signal(info, context);
 	return signo == SIGTRAP && step_signal(info, context);

@@ -297,41 +297,32 @@ static bool call_on_fences(struct call *call)
 	return true;
 }
 
+/* Made where the target makes them, and without memory of its own. */
+static const uint16_t elsewhere[] = {
+	SYS_fork,   SYS_vfork,	  SYS_clone,   SYS_rt_sigreturn,    SYS_mmap, SYS_munmap,
+	SYS_mremap, SYS_mprotect, SYS_madvise, SYS_set_robust_list, SYS_exit, SYS_exit_group,
+};
+
+static bool is_elsewhere(long number)
+{
+	unsigned i;
+
+	for (i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+		if (elsewhere[i] == number)
+			return true;
+	for (i = 0; i < sizeof(left) / sizeof(left[0]); i++)
+		if (left[i].number == number)
+			return true;
+	return false;
+}
+
 /* One with buffers in fenced memory that is no affair of ours otherwise. */
 bool fence_call_sigsafe(struct call *call)
 {
 	if (!fence.bytes)
 		return false;
-	switch (call->number) {
-	case SYS_rt_sigprocmask:
-	case SYS_rt_sigaction:
-	case SYS_rt_sigsuspend:
-	case SYS_ppoll:
-	case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-	case SYS_epoll_pwait2:
-#endif
-	case SYS_pselect6:
-	case SYS_fork:
-	case SYS_vfork:
-	case SYS_clone:
-	case SYS_clone3:
-	case SYS_execve:
-	case SYS_execveat:
-	case SYS_futex:
-	case SYS_rt_sigreturn:
-	case SYS_sigaltstack:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mremap:
-	case SYS_mprotect:
-	case SYS_madvise:
-	case SYS_set_robust_list:
-	case SYS_exit:
-	case SYS_exit_group:
-		call_leave_open(call);
-		return false;
-	default:
+	if (!is_elsewhere(call->number))
 		return call_on_fences(call);
-	}
+	call_leave_open(call);
+	return false;
 }

@@ -45,6 +45,7 @@ extern HIDDEN struct fence_state {
 	uint32_t mode;	      /* enum log_fence_mode */
 	uint32_t level;	      /* atomic */
 	bool planned;
+	bool left; /* all pages are open, and stay so */
 	struct plan_fence plan;
 	uint64_t fenced, passed; /* atomic */
 } fence;
@@ -96,5 +97,7 @@ bool fence_call_sigsafe(struct call *call);
 /* Looks at what lies beside live blocks, and writes down how much was covered. */
 void fence_exiting_sigsafe(void);
 void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count);
+/* No page is opened or closed from now on: the target forbids itself the calls that it takes. */
+void fence_left_sigsafe(void);
 
 #endif

@@ -36,6 +36,7 @@
 #define FAULT_NS 2000u		  /* of a page that is touched for the first time, or given back */
 #define TIME_FREE_NS 100000000ull /* of CPU, before anybody asks */
 #define TELLS_MOST 64u		  /* damaged slacks */
+#define FREED_OPENED 4096u	  /* freed blocks that get their bytes back when fences leave */
 
 struct fence_state fence;
 
@@ -86,10 +87,8 @@ static void settings_record(int trouble)
 				    .level = fence.level,
 				    .bytes = fence.bytes,
 				    .at_once = trouble ? 0 : slots_most() };
-	struct log_writer writer;
 
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_FENCE, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_FENCE, &record, sizeof(record));
 }
 
 /* The kernel would refuse to use closed pages, with an error that the program never had. */
@@ -123,6 +122,8 @@ void fence_init(void)
 		sample.always = fence_has_turn;
 		signals_pages_sigsafe(); /* a fault must reach us, whatever the target blocks */
 		calls_follow();
+		/* libc's own has what it needs before the target has used up its mappings. */
+		real.free(real.malloc(1));
 	}
 	canary.asks |= fence.bytes != 0;
 	state.started_ns = clock_ns_sigsafe(CLOCK_PROCESS_CPUTIME_ID);
@@ -216,14 +217,14 @@ static uint8_t slack_byte(uint64_t guard, uint64_t at)
 	return (uint8_t)(canary_guard_at(guard, at) >> (at % 8 * 8));
 }
 
-static uint64_t guard_of(const struct fence_slot *slot)
+uint64_t fence_guard(const struct fence_slot *slot)
 {
 	return canary_word(canary.seed, slot->start, CANARY_GUARD);
 }
 
 static void slack_fill(const struct fence_slot *slot)
 {
-	uint64_t guard = guard_of(slot), at;
+	uint64_t guard = fence_guard(slot), at;
 	struct slack slacks[2];
 	unsigned i;
 
@@ -247,7 +248,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 				   .size = slot->size,
 				   .relation = LOG_INSIDE };
 	struct log_block hit = { .via = LOG_VIA_DAMAGE, .where = first, .value = first };
-	uint64_t guard = guard_of(slot), last = slack->high;
+	uint64_t guard = fence_guard(slot), last = slack->high;
 	struct log_writer writer;
 	uint32_t i;
 
@@ -274,7 +275,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 
 static void slack_look(const struct fence_slot *slot, enum log_check check, uint32_t context)
 {
-	uint64_t guard = guard_of(slot), at;
+	uint64_t guard = fence_guard(slot), at;
 	struct slack slacks[2];
 	unsigned i;
 
@@ -339,8 +340,8 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 	align = alignment(align, size);
 	/* A block takes a page at least: where the target's memory is limited, no more (budget.h).
 	 */
-	if (unlikely(canary.tight) || size > SIZE_MOST - align || align > FENCE_PAGE ||
-	    !guard_enter(&guard)) {
+	if (unlikely(canary.tight || fence.left) || size > SIZE_MOST - align ||
+	    align > FENCE_PAGE || !guard_enter(&guard)) {
 		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
@@ -396,7 +397,7 @@ void fence_free(void *ptr, enum log_free_by by, struct caller caller)
 	struct guard guard;
 	uint64_t began;
 
-	if (!guard_enter(&guard)) {
+	if (fence.left || !guard_enter(&guard)) {
 		fence_leave_sigsafe(ptr);
 		return;
 	}
@@ -472,11 +473,10 @@ static void end_write(enum log_check check)
 	struct log_fence_end record = { .fenced = fence.fenced,
 					.passed = fence.passed,
 					.level = fence.level };
-	struct log_writer writer;
 	uint32_t i, count;
 	uint64_t all = 0;
 
-	if (!fence.bytes || !agent_switch.ids)
+	if (!fence.bytes || fence.left || !agent_switch.ids)
 		return;
 	record.most = slots_peak();
 	count = context_rows_sigsafe();
@@ -493,8 +493,7 @@ static void end_write(enum log_check check)
 			slack_look(slot, check, 0);
 	}
 	access_counts_sigsafe(&record);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_FENCE_END, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_FENCE_END, &record, sizeof(record));
 }
 
 void fence_exiting_sigsafe(void)
@@ -508,6 +507,21 @@ void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts
 	(void)starts;
 	(void)count;
 	end_write(LOG_CHECK_CRASH);
+}
+
+void fence_left_sigsafe(void)
+{
+	uint32_t i, count = slots_count_sigsafe();
+
+	if (!fence.bytes || fence.left)
+		return;
+	end_write(LOG_CHECK_EXIT);
+	fence.left = true;
+	shutter_leave();
+	/* Who reads a freed block is to find what he would have found; the last ones suffice. */
+	for (i = count > FREED_OPENED ? count - FREED_OPENED : 0; i < count; i++)
+		keep_restore_sigsafe(slot_number_sigsafe(i), fence_low(slot_number_sigsafe(i)));
+	told_stop_sigsafe();
 }
 
 bool fence_holds_ptr(const void *ptr)

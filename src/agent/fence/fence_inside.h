@@ -58,6 +58,9 @@ static inline uint64_t fence_key(const struct fence_slot *slot)
 /* Half as many contexts as before have fences. _sigsafe */
 void fence_narrow(void);
 
+/* What the bytes beside its block are made of (canary_guard_at()). */
+uint64_t fence_guard(const struct fence_slot *slot);
+
 /* ---- slots.c ---- */
 
 /* When fence.base and bytes are known. */
@@ -95,6 +98,8 @@ int shutter_map(uint64_t bytes);
 bool shutter_cut(const struct shutter_range *data, uint32_t count);
 bool shutter_open(const struct shutter_range *ranges, uint32_t count);
 bool shutter_close(uint64_t at, uint64_t bytes);
+/* Opens all of it, for good. */
+void shutter_leave(void);
 /* Mappings that one block takes. */
 uint32_t shutter_mappings(void);
 

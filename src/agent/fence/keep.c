@@ -7,6 +7,7 @@
 
 #include "agent/core/memory.h"
 #include "agent/fence/fence_inside.h"
+#include "agent/guards/canary.h"
 
 #define RING_BYTES (32ull << 20)
 #define RING_BLOCK_MOST (64u << 10)
@@ -110,7 +111,12 @@ void keep_restore_sigsafe(const struct fence_slot *slot, uint64_t page)
 		memcpy((void *)page, whole, FENCE_PAGE);
 		return;
 	}
-	if (slot->state != FENCE_FREED || page >= fence_high(slot))
+	if (page >= fence_high(slot)) { /* a loop that copies up to a zero goes on to its store */
+		if (slot->state == FENCE_LIVE && fence.plan.item.flags & PLAN_FENCE_FILLED)
+			*(uint64_t *)page = canary_guard_at(fence_guard(slot), page);
+		return;
+	}
+	if (slot->state != FENCE_FREED)
 		return;
 	bytes = block_bytes(slot);
 	low = slot->start > page ? slot->start : page;

@@ -123,6 +123,14 @@ bool shutter_close(uint64_t at, uint64_t bytes)
 			    0) == (long)at;
 }
 
+void shutter_leave(void)
+{
+	if (fence.mode == LOG_FENCE_MARKERS)
+		(void)advise(fence.base, fence.bytes, MADV_GUARD_REMOVE);
+	else
+		(void)raw_syscall3(SYS_mprotect, fence.base, fence.bytes, PROT_READ | PROT_WRITE);
+}
+
 uint32_t shutter_mappings(void)
 {
 	return fence.mode == LOG_FENCE_MARKERS ? 0 : 2;

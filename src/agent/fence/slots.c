@@ -302,7 +302,8 @@ void slot_give(struct fence_slot *slot)
 	struct slot_kind *kind = &state.kinds[slot->pages];
 	uint32_t number = (uint32_t)(slot - state.slots) + 1;
 
-	(void)shutter_close(fence_low(slot), (uint64_t)slot->pages * FENCE_PAGE);
+	if (!fence.left)
+		(void)shutter_close(fence_low(slot), (uint64_t)slot->pages * FENCE_PAGE);
 	if (state.stopped || !spin_take_sigsafe(&state.lock, FENCE_SPINS))
 		return; /* never used again */
 	INVARIANT(slots_invariant_sigsafe(kind, slot));

@@ -119,7 +119,7 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	uint32_t idle = 0;
 	uint64_t began;
 
-	if (!agent_switch.lines || FEATURES_ASK(line_refused) ||
+	if (!agent_switch.lines || FEATURES_ASK(line.refused) ||
 	    !__atomic_compare_exchange_n(&growth.busy, &idle, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
@@ -139,9 +139,9 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	ids_note(&point);
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)
 		(void)rows_write(&writer);
-	FEATURES_TELL(line_cost, clock_ns_sigsafe(FEATURE_LINE_COST) - began);
+	FEATURES_TELL(line.cost, clock_ns_sigsafe(FEATURE_LINE_COST) - began);
 	if (why == LOG_CHECKPOINT_WRITE)
-		FEATURES_TELL(line_told, writer.owner);
+		FEATURES_TELL(line.told, writer.owner);
 	growth.lines += why == LOG_CHECKPOINT_WRITE;
 	if (why == LOG_CHECKPOINT_EXIT || why == LOG_CHECKPOINT_WRITE)
 		holders_look_sigsafe(why == LOG_CHECKPOINT_WRITE ? growth.lines : UINT32_MAX);

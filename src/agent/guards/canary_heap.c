@@ -28,10 +28,8 @@ static void settings_record(void)
 				   .timer_ms = canary.plan.timer_ms,
 				   .sweep = canary.plan.sweep,
 				   .sampled = sample.on };
-	struct log_writer writer;
 
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_HEAP, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_HEAP, &record, sizeof(record));
 }
 
 static void budget_apply(uint64_t limit)

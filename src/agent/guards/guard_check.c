@@ -258,7 +258,6 @@ static void last_round(struct thread *self, enum log_check check)
 {
 	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	struct log_round record = { .check = check };
-	struct log_writer writer;
 
 	if (!take())
 		return;
@@ -271,8 +270,7 @@ static void last_round(struct thread *self, enum log_check check)
 	record.rounds = state.rounds;
 	record.spent_ns = state.rounds_ns + state.lines_ns;
 	sample_count_sigsafe(&record.guarded, &record.passed);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_ROUND, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_ROUND, &record, sizeof(record));
 	release();
 }
 

@@ -104,7 +104,6 @@ static void site_record(const struct hooked_site *site)
 	struct log_hook record = { .address = site->bias + plan->place.offset,
 				   .state = site->state ? site->state : LOG_HOOK_WAITING,
 				   .covered = plan->covered };
-	struct log_writer writer;
 	uint32_t i;
 
 	if (site->state == LOG_HOOK_PLACED) {
@@ -125,8 +124,7 @@ static void site_record(const struct hooked_site *site)
 	}
 	memcpy(record.original, plan->expected, sizeof(record.original));
 	memcpy(record.label, plan->label, sizeof(record.label) - 1);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_HOOK, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_HOOK, &record, sizeof(record));
 }
 
 static void site_refuse(struct hooked_site *site, enum log_hook_state why)

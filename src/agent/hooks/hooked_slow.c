@@ -125,15 +125,15 @@ static void act(struct guard *guard, const struct hooked_call *call,
 		object = action->what == PLAN_WATCH_RESULT ? call->rax
 							   : argument(call, action->pointer);
 		if (object)
-			FEATURES_TELL(object_seen, guard, action->number, object, &caller);
+			FEATURES_TELL(target.object_seen, guard, action->number, object, &caller);
 		guard->self->place_python = false;
 	} else if (action->what == PLAN_WATCH_FRAME) {
-		FEATURES_TELL(object_seen, guard, action->number, caller.frame + FRAME_END,
+		FEATURES_TELL(target.object_seen, guard, action->number, caller.frame + FRAME_END,
 			      &caller);
 	} else if (action->what == PLAN_FRAME_LEAVE) {
-		FEATURES_TELL(frame_left, guard, action->number, caller.frame + FRAME_END);
+		FEATURES_TELL(target.frame_left, guard, action->number, caller.frame + FRAME_END);
 	} else if (action->what == PLAN_PLACE_PYTHON) {
-		if (FEATURES_ASK(python_type_wanted, action->number,
+		if (FEATURES_ASK(target.python_type_wanted, action->number,
 				 argument(call, action->pointer)))
 			guard->self->place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {

@@ -77,12 +77,10 @@ static void tell(const struct plan_action *action, uint64_t object, uint8_t argu
 				    .function = action->number,
 				    .argument = argument,
 				    .inside = inside };
-	struct log_writer writer;
 
 	if (__atomic_fetch_add(&state.records, 1, __ATOMIC_RELAXED) >= RECORDS_MAX)
 		return;
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_SIGHT, &record, sizeof(record), NULL, 0);
+	log_event_sigsafe(LOG_SIGHT, &record, sizeof(record));
 }
 
 void object_trace_enter(struct guard *guard, const struct plan_action *action,

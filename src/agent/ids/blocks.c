@@ -191,7 +191,7 @@ static bool budget_allows(void)
 		return true;
 	state = budget_look_sigsafe();
 	if (state != BUDGET_ENOUGH)
-		FEATURES_TELL(memory_tight);
+		FEATURES_TELL(process.memory_tight);
 	return state != BUDGET_EXHAUSTED;
 }
 
@@ -217,7 +217,7 @@ static void ids_refill(struct thread *self)
 	self->id_end = self->next_id + BLOCKS_GROUP;
 	self->id_group = self->next_id;
 	log_map.header->next_id = self->id_end;
-	FEATURES_TELL(ids_given, self);
+	FEATURES_TELL(block.ids_given, self);
 }
 
 /* At the end of each group: everything that need not be done for every event. */
@@ -226,9 +226,9 @@ static void group_move(struct thread *self)
 	bool moved = ring_turn(self);
 
 	if (moved)
-		FEATURES_TELL(epoch_moved);
+		FEATURES_TELL(block.epoch_moved);
 	if (unlikely(blocks_state.guards) && !(self->ring_group % LOG_LIFE_GROUP))
-		FEATURES_TELL(group_full, &(struct guard){ self });
+		FEATURES_TELL(block.group_full, &(struct guard){ self });
 }
 
 static void ids_move(struct thread *self)
@@ -236,7 +236,7 @@ static void ids_move(struct thread *self)
 	uint32_t groups = ids_groups(self);
 
 	if (groups && epoch_move(self, groups))
-		FEATURES_TELL(epoch_moved);
+		FEATURES_TELL(block.epoch_moved);
 	if (self->next_id >= self->id_end)
 		ids_refill(self);
 }
@@ -417,7 +417,7 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	if (self->next_id >= self->id_end) {
 		ids_move(self);
 		if (unlikely(blocks_state.guards))
-			FEATURES_TELL(group_full, guard);
+			FEATURES_TELL(block.group_full, guard);
 	}
 	block = window && *window ? &blocks_state.pool[*window] : entry_take(self, space, start);
 	if (!block)
@@ -436,9 +436,9 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	}
 	INVARIANT(blocks_invariant_sigsafe(block, start));
 	if (context_marked(context))
-		FEATURES_TELL(block_born, guard, block, start);
+		FEATURES_TELL(block.born, guard, block, start);
 	if (unlikely(blocks_state.unsettled))
-		FEATURES_TELL(block_settles, guard, api);
+		FEATURES_TELL(block.settles, guard, api);
 	return true;
 }
 
@@ -450,7 +450,7 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 	if (block && block->state == LOG_BLOCK_LIVE)
 		block_end_known(guard, block, start, caller);
 	else
-		FEATURES_TELL(free_unknown, guard, space, start, &caller);
+		FEATURES_TELL(block.free_unknown, guard, space, start, &caller);
 }
 
 void block_record_end(struct guard *guard, const struct block *block, uint64_t start)
@@ -467,7 +467,7 @@ void block_end_known(struct guard *guard, struct block *block, uint64_t start, s
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		FEATURES_TELL(block_gone, guard, start, block_size(block));
+		FEATURES_TELL(block.gone, guard, start, block_size(block));
 	count_end(self, block);
 	ring_add(self, block, start, LOG_LIFE_FREE);
 }
@@ -514,14 +514,14 @@ struct block *block_suspend(struct guard *guard, uint64_t start, struct caller c
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, start);
 
 	if (!block || block->state != LOG_BLOCK_LIVE) {
-		FEATURES_TELL(free_unknown, guard, BLOCKS_HEAP, start, &caller);
+		FEATURES_TELL(block.free_unknown, guard, BLOCKS_HEAP, start, &caller);
 		return NULL;
 	}
 	block->free_context = context_find(guard, caller);
 	block->freed_epoch = (uint32_t)agent.epoch;
 	block->state = LOG_BLOCK_FREED;
 	if (block->low & 1)
-		FEATURES_TELL(block_suspended, guard, start, block_size(block));
+		FEATURES_TELL(block.suspended, guard, start, block_size(block));
 	return block;
 }
 
@@ -532,7 +532,7 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	uint64_t old = block_size(block);
 	struct log_context *row = &log_map.contexts[context];
 	struct block resized = *block;
-	bool watched = block->low & 1 && FEATURES_ANY(block_resumed, guard, start, size);
+	bool watched = block->low & 1 && FEATURES_ANY(block.resumed, guard, start, size);
 
 	block->free_context = 0;
 	block->freed_epoch = 0;
@@ -544,7 +544,7 @@ void block_resume(struct guard *guard, struct block *block, uint64_t start, uint
 	/* After its size: who looks at live blocks (guard_check.c) finds them with the true one. */
 	__atomic_store_n(&block->state, LOG_BLOCK_LIVE, __ATOMIC_RELEASE);
 	if (!watched && context_marked(context))
-		FEATURES_TELL(block_born, guard, block, start);
+		FEATURES_TELL(block.born, guard, block, start);
 	if (size == old)
 		return;
 	if (agent_switch.growth && block->id >= log_map.id_base) {

@@ -485,7 +485,7 @@ static uint32_t context_make(struct guard *guard, struct caller caller, uint64_t
 		scan_caller(guard, caller, frames_kept(), &full);
 		scan = &full;
 	}
-	FEATURES_TELL(context_made, row, hash, scan->frames, scan->count);
+	FEATURES_TELL(block.context_made, row, hash, scan->frames, scan->count);
 	context_record(guard, caller, scan, hash, row);
 	if (python)
 		python_record(python, caller, scan, row);

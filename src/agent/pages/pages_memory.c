@@ -84,6 +84,7 @@ static int views_map(uint64_t bytes)
 	}
 	(void)raw_syscall1(SYS_close, fd);
 	(void)raw_syscall3(SYS_madvise, at + (long)bytes, bytes, MADV_DONTDUMP);
+	memory_count_sigsafe((int64_t)bytes * 2, 0);
 	owner = (uint32_t)raw_syscall0(SYS_getpid);
 	pages.distance = bytes;
 	pages.top = (uint64_t)at + PAGE;
@@ -100,6 +101,7 @@ static int fences_map(uint64_t bytes)
 
 	if (at < 0 && at > -4096)
 		return (int)-at;
+	memory_count_sigsafe((int64_t)bytes, 0);
 	pages.top = (uint64_t)at + PAGE;
 	pages.base = (uint64_t)at;
 	pages.bytes = bytes;

@@ -523,12 +523,7 @@ EXPORT __attribute__((noreturn)) void _exit(int status)
 	__builtin_unreachable();
 }
 
-EXPORT __attribute__((noreturn)) void _Exit(int status)
-{
-	agent_exiting_sigsafe((uint32_t)status, 2);
-	real.exit_now(status);
-	__builtin_unreachable();
-}
+EXPORT __attribute__((noreturn, alias("_exit"))) void _Exit(int status);
 
 EXPORT int dlclose(void *handle)
 {
@@ -553,9 +548,9 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 	data = va_arg(list, void *);
 	va_end(list);
 	if (request == PTRACE_TRACEME)
-		FEATURES_TELL(traced, 0);
+		FEATURES_TELL(process.traced, 0);
 	else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
-		FEATURES_TELL(traced, pid);
+		FEATURES_TELL(process.traced, pid);
 	errno = saved;
 	return real.ptrace((int)request, pid, address, data);
 }
@@ -636,33 +631,18 @@ static int user_changed(int r)
 	return r;
 }
 
-EXPORT int setuid(uid_t uid)
-{
-	directory_share(uid);
-	(void)log_keep_reachable();
-	return user_changed(real.setuid(uid));
-}
+#define USER_HOOK(name, effective, arguments, ...)           \
+	EXPORT int name arguments                            \
+	{                                                    \
+		directory_share(effective);                  \
+		(void)log_keep_reachable();                  \
+		return user_changed(real.name(__VA_ARGS__)); \
+	}
 
-EXPORT int seteuid(uid_t uid)
-{
-	directory_share(uid);
-	(void)log_keep_reachable();
-	return user_changed(real.seteuid(uid));
-}
-
-EXPORT int setreuid(uid_t uid, uid_t effective)
-{
-	directory_share(effective);
-	(void)log_keep_reachable();
-	return user_changed(real.setreuid(uid, effective));
-}
-
-EXPORT int setresuid(uid_t uid, uid_t effective, uid_t saved)
-{
-	directory_share(effective);
-	(void)log_keep_reachable();
-	return user_changed(real.setresuid(uid, effective, saved));
-}
+USER_HOOK(setuid, uid, (uid_t uid), uid)
+USER_HOOK(seteuid, uid, (uid_t uid), uid)
+USER_HOOK(setreuid, effective, (uid_t uid, uid_t effective), uid, effective)
+USER_HOOK(setresuid, effective, (uid_t uid, uid_t effective, uid_t saved), uid, effective, saved)
 
 /* There may be no /proc in there: where code lies is written down before. */
 EXPORT int chroot(const char *path)

@@ -41,7 +41,7 @@ static inline int followed(FILE *stream)
 
 static __attribute__((noinline)) void line_begin(int fd, const void *bytes, size_t count)
 {
-	FEATURES_TELL(line_begin, fd, bytes, count);
+	FEATURES_TELL(line.begin, fd, bytes, count);
 }
 
 static void bytes_begin(int fd, const void *bytes, size_t count)
@@ -53,7 +53,7 @@ static void bytes_begin(int fd, const void *bytes, size_t count)
 static void bytes_end(int fd, const void *bytes, size_t count)
 {
 	if (unlikely(fd >= 0) && count)
-		FEATURES_TELL(line_end, fd, count, ((const char *)bytes)[count - 1] == '\n');
+		FEATURES_TELL(line.end, fd, count, ((const char *)bytes)[count - 1] == '\n');
 }
 
 EXPORT int puts(const char *text)
@@ -65,7 +65,7 @@ EXPORT int puts(const char *text)
 		line_begin(fd, text, count);
 	r = real.puts(text);
 	if (unlikely(fd >= 0) && r >= 0)
-		FEATURES_TELL(line_end, fd, count + 1, true);
+		FEATURES_TELL(line.end, fd, count + 1, true);
 	return r;
 }
 
@@ -91,7 +91,7 @@ EXPORT int fputs_unlocked(const char *text, FILE *stream)
 	return fputs_noted(real.fputs_unlocked, text, stream);
 }
 
-static int putc_noted(int c, FILE *stream)
+EXPORT int fputc(int c, FILE *stream)
 {
 	int fd = followed(stream), r;
 	char byte = (char)c;
@@ -103,24 +103,12 @@ static int putc_noted(int c, FILE *stream)
 	return r;
 }
 
-EXPORT int fputc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
-
-EXPORT int putc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
-
-EXPORT int _IO_putc(int c, FILE *stream)
-{
-	return putc_noted(c, stream);
-}
+EXPORT __attribute__((alias("fputc"))) int putc(int c, FILE *stream);
+EXPORT __attribute__((alias("fputc"), nonnull)) int _IO_putc(int c, FILE *stream);
 
 EXPORT int putchar(int c)
 {
-	return putc_noted(c, stdout);
+	return fputc(c, stdout);
 }
 
 static size_t fwrite_noted(size_t (*behind)(const void *, size_t, size_t, FILE *),
@@ -161,7 +149,7 @@ static int format_end(int fd, const char *format, int r)
 	if (likely(fd < 0) || r <= 0)
 		return r;
 	count = strlen(format);
-	FEATURES_TELL(line_end, fd, (size_t)r, count && format[count - 1] == '\n');
+	FEATURES_TELL(line.end, fd, (size_t)r, count && format[count - 1] == '\n');
 	return r;
 }
 
@@ -191,28 +179,6 @@ EXPORT int vprintf(const char *format, va_list list)
 	return vfprintf_noted(stdout, format, list);
 }
 
-EXPORT int fprintf(FILE *stream, const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_noted(stream, format, list);
-	va_end(list);
-	return r;
-}
-
-EXPORT int printf(const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_noted(stdout, format, list);
-	va_end(list);
-	return r;
-}
-
 EXPORT int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list list)
 {
 	return vfprintf_chk_noted(stream, flag, format, list);
@@ -223,27 +189,24 @@ EXPORT int __vprintf_chk(int flag, const char *format, va_list list)
 	return vfprintf_chk_noted(stdout, flag, format, list);
 }
 
-EXPORT int __fprintf_chk(FILE *stream, int flag, const char *format, ...)
-{
-	va_list list;
-	int r;
+#define PRINT_HOOK(name, arguments, call) \
+	EXPORT int name arguments         \
+	{                                 \
+		va_list list;             \
+		int r;                    \
+                                          \
+		va_start(list, format);   \
+		r = call;                 \
+		va_end(list);             \
+		return r;                 \
+	}
 
-	va_start(list, format);
-	r = vfprintf_chk_noted(stream, flag, format, list);
-	va_end(list);
-	return r;
-}
-
-EXPORT int __printf_chk(int flag, const char *format, ...)
-{
-	va_list list;
-	int r;
-
-	va_start(list, format);
-	r = vfprintf_chk_noted(stdout, flag, format, list);
-	va_end(list);
-	return r;
-}
+PRINT_HOOK(fprintf, (FILE * stream, const char *format, ...), vfprintf_noted(stream, format, list))
+PRINT_HOOK(printf, (const char *format, ...), vfprintf_noted(stdout, format, list))
+PRINT_HOOK(__fprintf_chk, (FILE * stream, int flag, const char *format, ...),
+	   vfprintf_chk_noted(stream, flag, format, list))
+PRINT_HOOK(__printf_chk, (int flag, const char *format, ...),
+	   vfprintf_chk_noted(stdout, flag, format, list))
 
 static inline int followed_fd(int fd)
 {
@@ -253,7 +216,7 @@ static inline int followed_fd(int fd)
 
 static void write_begin(int fd, const void *bytes, size_t count)
 {
-	FEATURES_TELL(line_write, fd, bytes, count);
+	FEATURES_TELL(line.write, fd, bytes, count);
 }
 
 EXPORT ssize_t write(int fd, const void *bytes, size_t count)
@@ -279,6 +242,6 @@ EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	r = real.writev(fd, parts, count);
 	/* Where it ended is not looked for: the next line begins a checkpoint in any case. */
 	if (unlikely(line >= 0) && r > 0)
-		FEATURES_TELL(line_end, line, (size_t)r, true);
+		FEATURES_TELL(line.end, line, (size_t)r, true);
 	return r;
 }

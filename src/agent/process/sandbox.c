@@ -44,6 +44,12 @@ static const int needed[] = {
 	SYS_getdents64,
 };
 
+/* What watched pages and fences are made of besides: an error is as bad as death there. */
+static const int needed_by_faults[] = {
+	SYS_rt_sigreturn, SYS_madvise, SYS_process_madvise, SYS_mprotect,
+	SYS_mremap,	  SYS_gettid,  SYS_rt_sigprocmask,
+};
+
 /* ---- what a filter answers --------------------------------------------------------------------
  */
 
@@ -153,6 +159,11 @@ static bool answer_kills(uint32_t answer)
 	       action == SECCOMP_RET_TRAP;
 }
 
+static bool answer_refuses(uint32_t answer)
+{
+	return answer_kills(answer) || (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO;
+}
+
 /* What the arguments would be is not looked at. */
 static bool filter_kills(uint64_t program)
 {
@@ -170,6 +181,14 @@ static bool filter_kills(uint64_t program)
 		if (answer_kills(filter_answer(filter.filter, filter.len, &data)))
 			return true;
 	}
+	/* Of a trap at a watched word there is no other way back than the first of them. */
+	for (i = 0; i < (agent.faults ? sizeof(needed_by_faults) / sizeof(needed_by_faults[0])
+				      : agent.watches != 0);
+	     i++) {
+		data.nr = needed_by_faults[i];
+		if (answer_refuses(filter_answer(filter.filter, filter.len, &data)))
+			return true;
+	}
 	return false;
 }
 
@@ -180,7 +199,11 @@ static bool filter_kills(uint64_t program)
  * is written down. */
 static void step_back(void)
 {
-	FEATURES_TELL(leave);
+	FEATURES_TELL(end.leave);
+	/* Blocks that lay elsewhere until now are libc's from here on. It asks for memory, and for
+	 * a random number, when it is used first. */
+	if (agent.faults)
+		real.free(real.malloc(1));
 	signals_give_back();
 }
 

@@ -41,117 +41,43 @@ static void parts_noted(uint32_t number, int fd, const struct iovec *parts, size
 	}
 }
 
-EXPORT ssize_t read(int fd, void *to, size_t bytes)
-{
-	ssize_t got;
+#define HERE __builtin_return_address(0)
 
-	if (likely(!unexplained_notes_calls))
-		return real.read(fd, to, bytes);
-	got = real.read(fd, to, bytes);
-	noted(SYS_read, fd, to, got, __builtin_return_address(0));
-	return got;
-}
+/* `call` of the function behind it, and whom it is told to. */
+#define READ_HOOK(type, name, arguments, call, tell)  \
+	EXPORT type name arguments                    \
+	{                                             \
+		type got;                             \
+                                                      \
+		if (likely(!unexplained_notes_calls)) \
+			return real.call;             \
+		got = real.call;                      \
+		tell;                                 \
+		return got;                           \
+	}
 
-EXPORT ssize_t __read_chk(int fd, void *to, size_t bytes, size_t room)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.read_chk(fd, to, bytes, room);
-	got = real.read_chk(fd, to, bytes, room);
-	noted(SYS_read, fd, to, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t pread64(int fd, void *to, size_t bytes, off64_t from)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.pread(fd, to, bytes, from);
-	got = real.pread(fd, to, bytes, from);
-	noted(SYS_pread64, fd, to, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t pread(int fd, void *to, size_t bytes, off_t from)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.pread(fd, to, bytes, from);
-	got = real.pread(fd, to, bytes, from);
-	noted(SYS_pread64, fd, to, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.readv(fd, parts, count);
-	got = real.readv(fd, parts, count);
-	parts_noted(SYS_readv, fd, parts, count > 0 ? (size_t)count : 0, got,
-		    __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t recv(int fd, void *to, size_t bytes, int flags)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.recv(fd, to, bytes, flags);
-	got = real.recv(fd, to, bytes, flags);
-	received(fd, to, bytes, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t __recv_chk(int fd, void *to, size_t bytes, size_t room, int flags)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.recv_chk(fd, to, bytes, room, flags);
-	got = real.recv_chk(fd, to, bytes, room, flags);
-	received(fd, to, bytes, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t recvfrom(int fd, void *restrict to, size_t bytes, int flags,
-			struct sockaddr *restrict from, socklen_t *restrict from_bytes)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.recvfrom(fd, to, bytes, flags, from, from_bytes);
-	got = real.recvfrom(fd, to, bytes, flags, from, from_bytes);
-	received(fd, to, bytes, got, __builtin_return_address(0));
-	return got;
-}
-
-EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-	ssize_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.recvmsg(fd, message, flags);
-	got = real.recvmsg(fd, message, flags);
-	if (got > 0)
-		parts_noted(SYS_recvmsg, fd, message->msg_iov, message->msg_iovlen, got,
-			    __builtin_return_address(0));
-	return got;
-}
-
+READ_HOOK(ssize_t, read, (int fd, void *to, size_t bytes), read(fd, to, bytes),
+	  noted(SYS_read, fd, to, got, HERE))
+READ_HOOK(ssize_t, __read_chk, (int fd, void *to, size_t bytes, size_t room),
+	  read_chk(fd, to, bytes, room), noted(SYS_read, fd, to, got, HERE))
+READ_HOOK(ssize_t, pread64, (int fd, void *to, size_t bytes, off64_t from),
+	  pread(fd, to, bytes, from), noted(SYS_pread64, fd, to, got, HERE))
+READ_HOOK(ssize_t, pread, (int fd, void *to, size_t bytes, off_t from), pread(fd, to, bytes, from),
+	  noted(SYS_pread64, fd, to, got, HERE))
+READ_HOOK(ssize_t, readv, (int fd, const struct iovec *parts, int count), readv(fd, parts, count),
+	  parts_noted(SYS_readv, fd, parts, count > 0 ? (size_t)count : 0, got, HERE))
+READ_HOOK(ssize_t, recv, (int fd, void *to, size_t bytes, int flags), recv(fd, to, bytes, flags),
+	  received(fd, to, bytes, got, HERE))
+READ_HOOK(ssize_t, __recv_chk, (int fd, void *to, size_t bytes, size_t room, int flags),
+	  recv_chk(fd, to, bytes, room, flags), received(fd, to, bytes, got, HERE))
+READ_HOOK(ssize_t, recvfrom,
+	  (int fd, void *restrict to, size_t bytes, int flags, struct sockaddr *restrict from,
+	   socklen_t *restrict from_bytes),
+	  recvfrom(fd, to, bytes, flags, from, from_bytes), received(fd, to, bytes, got, HERE))
+READ_HOOK(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
+	  recvmsg(fd, message, flags),
+	  if (got > 0)
+		  parts_noted(SYS_recvmsg, fd, message->msg_iov, message->msg_iovlen, got, HERE))
 /* libc reads into the buffer itself where it is large. */
-EXPORT size_t fread(void *restrict to, size_t size, size_t count, FILE *restrict stream)
-{
-	size_t got;
-
-	if (likely(!unexplained_notes_calls))
-		return real.fread(to, size, count, stream);
-	got = real.fread(to, size, count, stream);
-	noted(SYS_read, -1, to, (ssize_t)(got * size), __builtin_return_address(0));
-	return got;
-}
+READ_HOOK(size_t, fread, (void *restrict to, size_t size, size_t count, FILE *restrict stream),
+	  fread(to, size, count, stream), noted(SYS_read, -1, to, (ssize_t)(got *size), HERE))

@@ -205,7 +205,7 @@ static void arm_locked(const struct watched_object *object)
 		watch_state.area->rows[object->watch].objects++;
 	}
 	if (armed)
-		FEATURES_TELL(watch_armed);
+		FEATURES_TELL(block.watch_armed);
 }
 
 /* ---- objects ------------------------------------------------------------------------------- */

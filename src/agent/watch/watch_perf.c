@@ -155,9 +155,12 @@ int watch_perf_aim_sigsafe(unsigned n, uint64_t address, uint32_t bytes, uint64_
 	return modify(n);
 }
 
+/* It keeps its tag: the kernel reads that when it tells of a hit, which another thread may have had
+ * before this. Without one the trap would be taken for the target's, and be its end. */
 void watch_perf_park_sigsafe(unsigned n)
 {
-	(void)watch_perf_aim_sigsafe(n, (uint64_t)&parking, HW_BREAKPOINT_LEN_8, 0);
+	(void)watch_perf_aim_sigsafe(n, (uint64_t)&parking, HW_BREAKPOINT_LEN_8,
+				     state.attr[n].sig_data);
 }
 
 bool watch_perf_trap_sigsafe(const siginfo_t *info, uint64_t *ret_tag, bool *ret_late)

@@ -92,7 +92,6 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 					     .hit = watch_state.hit_count,
 					     .watch = armed->watch,
 					     .bytes = armed->bytes };
-	struct log_writer writer;
 
 	if (!differs(armed, words))
 		return;
@@ -104,8 +103,7 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(changed.found, words, sizeof(changed.found));
 	if (!armed->paged)
 		unexplained_look_sigsafe(armed->row->hits, &changed);
-	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	(void)log_append_sigsafe(&writer, LOG_WATCH_CHANGED, &changed, sizeof(changed), NULL, 0);
+	log_event_sigsafe(LOG_WATCH_CHANGED, &changed, sizeof(changed));
 }
 
 void watch_check_sigsafe(void)

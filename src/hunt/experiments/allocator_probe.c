@@ -128,7 +128,7 @@ static int follow_own_allocator(struct bench *bench, int level, struct err *err)
 	int r;
 
 	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
-		if (observation->stale)
+		if (observation->dangling.stale)
 			return 0;
 	r = find_own_allocators(bench, err);
 	if (r < 0 || !bench->probe.own.found || !bench_may_go_on(bench))

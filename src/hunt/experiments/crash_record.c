@@ -10,8 +10,8 @@
 /* The trial that shows best what is hunted. */
 static struct reading *example(const struct inquiry *inq)
 {
-	return readings_open(inq->how.plain.settings->readings, inq->cs,
-			     inq->known.ids_trial != 0 ? inq->known.ids_trial
+	return readings_open(inq->how.plain.settings->shared.readings, inq->cs,
+			     inq->known.ids.trial != 0 ? inq->known.ids.trial
 						       : inq->known.target->trial,
 			     inq->known.target->signature.signal);
 }

@@ -72,8 +72,8 @@ static int look(struct inquiry *inq)
 
 	inq->known.fenced = true;
 	/* No trial with guards alone: only those that come after them. */
-	heap.fencing = HEAP_FENCE_AFTERWARDS;
-	heap.fence_trials = trials_of(inq);
+	heap.fence.when = HEAP_FENCE_AFTERWARDS;
+	heap.fence.trials = trials_of(inq);
 	heap.found_enough = PROOFS;
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;

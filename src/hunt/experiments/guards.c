@@ -321,7 +321,7 @@ static bool may_be_overrun(const struct level *level)
 	VEC_FOREACH (&level->observations, observation) {
 		const struct write_seen *w = observation->write.write;
 
-		if (!w || observation->stale || !w->victim || (w->flags & WRITE_KERNEL))
+		if (!w || observation->dangling.stale || !w->victim || (w->flags & WRITE_KERNEL))
 			continue;
 		/* The same bytes stand elsewhere, too: whose they were is not known. Nor where a
 		 * pointer that runs came from. */
@@ -445,7 +445,7 @@ static bool is_ambiguous(const struct bench *bench, int level)
 	    level_bends(&bench->homes.levels[level]))
 		return false;
 	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
-		if (observation->stale)
+		if (observation->dangling.stale)
 			return false;
 	return bench->start.first->backtrack.steps.items[level].in_former;
 }

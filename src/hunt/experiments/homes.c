@@ -198,7 +198,7 @@ bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels)
 		VEC_FOREACH (&bench->homes.levels[i].observations, observation)
 			if (observation->trial == trial && observation->watched &&
 			    ((observation->write.write && !observation->healthy) ||
-			     observation->stale || observation->since_birth))
+			     observation->dangling.stale || observation->since_birth))
 				return true;
 	return false;
 }
@@ -270,8 +270,8 @@ static bool is_proof(const struct observation *observation)
 
 	if (!observation->watched)
 		return false;
-	if (observation->stale)
-		return observation->target_exact || observation->write.write;
+	if (observation->dangling.stale)
+		return observation->dangling.exact || observation->write.write;
 	if (is_unwritten(observation))
 		return true;
 	return w && (w->flags & act) == act && !observation->healthy &&
@@ -397,7 +397,7 @@ int telling_level(const struct bench *bench)
 		size_t stale = 0, writes = 0, sound = 0;
 
 		VEC_FOREACH (&bench->homes.levels[i].observations, observation) {
-			stale += observation->stale;
+			stale += observation->dangling.stale;
 			writes += observation->write.write != NULL && !observation->healthy;
 			/* A function's own variable says nothing about anything else. */
 			sound += observation->write.write != NULL && observation->healthy &&
@@ -435,7 +435,7 @@ const struct observation *copied_from(const struct level *level)
 
 	VEC_FOREACH (&level->observations, observation) {
 		writes += observation->write.write != NULL;
-		if (!observation->write.write || observation->stale ||
+		if (!observation->write.write || observation->dangling.stale ||
 		    !(observation->write.write->flags & WRITE_COPIED))
 			continue;
 		copies++;
@@ -447,7 +447,7 @@ const struct observation *copied_from(const struct level *level)
 static bool any_stale(const struct level *level)
 {
 	VEC_FOREACH (&level->observations, observation)
-		if (observation->stale)
+		if (observation->dangling.stale)
 			return true;
 	return false;
 }

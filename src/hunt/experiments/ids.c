@@ -161,7 +161,7 @@ static int ask_disturbed(struct inquiry *inq)
 	struct arms_outcome seen;
 	int r;
 
-	inq->known.without_ids = true;
+	inq->known.ids.unusable = true;
 	if (inq->how.plain.settings->chaos != 0)
 		return DECIDE_IN(inq, "observers", "ids:chaos-already");
 	/* What came before may have taken all of the stage's time. */
@@ -174,11 +174,11 @@ static int ask_disturbed(struct inquiry *inq)
 		return DECIDE_IN(inq, "observers", "ids:chaos-clean", said_number(rate->failed),
 				 said_number(rate->trials));
 	disturb_close(inq);
-	inq->known.without_ids = false;
-	inq->known.ids_trial = seen.example[ARM_IDS];
-	inq->known.ids_series = seen.series;
-	inq->known.ids_arm = ARM_IDS;
-	inq->known.close_rate = *rate;
+	inq->known.ids.unusable = false;
+	inq->known.ids.trial = seen.example[ARM_IDS];
+	inq->known.ids.series = seen.series;
+	inq->known.ids.arm = ARM_IDS;
+	inq->known.ids.rate = *rate;
 	return DECIDE_IN(inq, "observers", "ids:chaos", said_number(rate->failed),
 			 said_number(rate->trials));
 }
@@ -189,12 +189,12 @@ int observers_drop_ids(struct inquiry *inq, const struct rate *seen)
 	double p = odds(inq, beside, seen);
 	int r;
 
-	inq->known.ids_hide_it = p < CHANGES_P;
+	inq->known.ids.hide_it = p < CHANGES_P;
 	r = DECIDE_IN(inq, "observers", "ids:none-failed", said_number(seen->trials),
 		      said_number(before->failed + beside->failed),
 		      said_number(before->trials + beside->trials), said_real(p),
-		      said_word(inq->known.ids_hide_it ? "ids:dropped" : "ids:unknown"));
-	return r == 0 && inq->known.ids_hide_it ? ask_disturbed(inq) : r;
+		      said_word(inq->known.ids.hide_it ? "ids:dropped" : "ids:unknown"));
+	return r == 0 && inq->known.ids.hide_it ? ask_disturbed(inq) : r;
 }
 
 static int tell(struct inquiry *inq, const struct arms_outcome *seen)
@@ -204,8 +204,8 @@ static int tell(struct inquiry *inq, const struct arms_outcome *seen)
 	const char *what;
 
 	inq->known.beside_ids = *crash;
-	inq->known.ids_hide_it = hidden(inq, seen);
-	if (inq->known.ids_hide_it)
+	inq->known.ids.hide_it = hidden(inq, seen);
+	if (inq->known.ids.hide_it)
 		what = "ids:dropped";
 	else if (ids->failed == 0)
 		what = "ids:unknown-kept";
@@ -232,11 +232,11 @@ static int run(struct inquiry *inq)
 	if (r < 0 || seen.interrupted)
 		return r;
 	/* Its log is kept: what was hit can be read from it. */
-	inq->known.ids_trial = seen.example[ARM_IDS];
-	inq->known.ids_series = seen.series;
-	inq->known.ids_arm = ARM_IDS;
+	inq->known.ids.trial = seen.example[ARM_IDS];
+	inq->known.ids.series = seen.series;
+	inq->known.ids.arm = ARM_IDS;
 	r = tell(inq, &seen);
-	return r == 0 && inq->known.ids_hide_it ? ask_disturbed(inq) : r;
+	return r == 0 && inq->known.ids.hide_it ? ask_disturbed(inq) : r;
 }
 
 const struct experiment_ops experiment_ids = { .name = "ids",

@@ -22,6 +22,7 @@
 #define PIN_TRIALS_LEAST 20u
 #define PIN_TRIALS_MOST 120u
 #define PIN_FAILURES 12u
+#define NODE_P 0.05 /* a machine whose difference is more likely is not worth a word */
 
 /* Signals and places of what came and went. Files that somebody cut are no broken memory. */
 static void count_signals(const struct inquiry *inq, struct host_signs *signs)
@@ -150,20 +151,30 @@ static int pin(struct inquiry *inq, struct host_signs *signs)
 static int note_node(struct inquiry *inq, struct host_signs *signs)
 {
 	const struct series_summary *s = &inq->known.summary;
-	const struct node_summary *odd;
+	const struct node_summary *odd = NULL;
 
 	signs->node_p = 1;
-	if (s->odd_node < 0 || (size_t)s->odd_node >= s->nodes.count)
-		return 0;
-	odd = &s->nodes.items[s->odd_node];
-	if (odd->rate.rate <= s->rate.rate)
+	/* Of two machines both differ from the other one: it is where failures are. */
+	VEC_FOREACH (&s->nodes, node)
+		if (node->rate.rate > s->rate.rate && (!odd || node->p < odd->p))
+			odd = node;
+	if (!odd || odd->p >= NODE_P)
 		return 0;
 	(void)snprintf(signs->node, sizeof(signs->node), "%s",
 		       odd->node[0] != '\0' ? odd->node : "this one");
 	signs->node_p = odd->p;
-	return DECIDE(inq, "machine:node", said_text(signs->node), said_number(odd->rate.failed),
-		      said_number(odd->rate.trials), said_number(s->rate.failed - odd->rate.failed),
-		      said_number(s->rate.trials - odd->rate.trials), said_real(odd->p));
+	return DECIDE_IN(inq, "machine", "machine:node", said_text(signs->node),
+			 said_number(odd->rate.failed), said_number(odd->rate.trials),
+			 said_number(s->rate.failed - odd->rate.failed),
+			 said_number(s->rate.trials - odd->rate.trials), said_real(odd->p));
+}
+
+int machine_tell_node(struct inquiry *inq)
+{
+	VEC_FOREACH (&inq->evidence.list, e)
+		if (e->kind == EVIDENCE_HOST && e->host->node[0] == '\0')
+			return note_node(inq, e->host);
+	return 0;
 }
 
 /* ---- memory ---- */
@@ -173,7 +184,7 @@ static int test_memory(struct inquiry *inq, struct host_signs *signs)
 	double left = hunt_seconds_left(inq);
 	struct memtest_result result;
 
-	if (inq->how.plain.settings->fleet)
+	if (inq->how.plain.settings->shared.fleet)
 		return DECIDE(inq, "machine:remote");
 	if (left < 2 * MEMTEST_S)
 		return DECIDE(inq, "machine:no-time");

@@ -58,8 +58,8 @@ struct longer {
  */
 static bool will_be_read(const struct inquiry *inq)
 {
-	return !inquiry_firm(inq) && inq->known.ids_trial != 0 && !inq->known.without_ids &&
-	       !inq->known.ids_hide_it && inq->how.close.observer != OBSERVE_NONE;
+	return !inquiry_firm(inq) && inq->known.ids.trial != 0 && !inq->known.ids.unusable &&
+	       !inq->known.ids.hide_it && inq->how.close.observer != OBSERVE_NONE;
 }
 
 /* From here on the short list is run, unless only redhand itself can keep its order. Keys of blocks
@@ -78,7 +78,7 @@ static void take_list(struct inquiry *inq, const struct minimize_result *result)
 	inq->how.program = inq->how.short_program.items;
 	inq->how.env = &inq->how.short_env;
 	inq->known.rate = inq->known.target_rate = result->minimal;
-	inq->known.ids_series.value = 0;
+	inq->known.ids.series.value = 0;
 	VEC_FOREACH (&result->items, item)
 		for (const char *c = item->name;; c++) {
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
@@ -114,8 +114,8 @@ static int holds(struct inquiry *inq, const struct minimize_result *result, bool
 						 .env = inq->how.env },
 			 &seen);
 	if (r == 0 && seen.arms[0].failed > 0 && will_be_read(inq)) {
-		inq->known.ids_series = seen.series;
-		inq->known.ids_arm = 0;
+		inq->known.ids.series = seen.series;
+		inq->known.ids.arm = 0;
 	}
 	if (r < 0 || seen.interrupted || seen.arms[0].failed > 0 || inq->spending.budget.spent)
 		return r;
@@ -132,8 +132,8 @@ static int give_back(struct inquiry *inq, const struct longer *before, struct se
 	inq->how.env = inq->request->slot_env;
 	inq->known.rate = before->rate;
 	inq->known.target_rate = before->target_rate;
-	inq->known.ids_series = before->ids_series;
-	inq->known.ids_arm = before->ids_arm;
+	inq->known.ids.series = before->ids_series;
+	inq->known.ids.arm = before->ids_arm;
 	inq->how.short_list[0] = '\0';
 	return case_set_minimal_verdict(inq->cs, series, MINIMAL_NOT_BY_ITSELF, inq->err);
 }
@@ -213,8 +213,8 @@ static int run(struct inquiry *inq)
 					     .fresh = request->fresh,
 					     .progress = request->show.minimize_progress,
 					     .progress_ctx = request->show.ctx };
-	struct longer before = { inq->known.rate, inq->known.target_rate, inq->known.ids_series,
-				 inq->known.ids_arm };
+	struct longer before = { inq->known.rate, inq->known.target_rate, inq->known.ids.series,
+				 inq->known.ids.arm };
 	struct series_found found;
 	struct err why = { 0 };
 	bool holding;

@@ -422,10 +422,11 @@ int rate_take(struct inquiry *inq, struct series_id series)
 
 	if (r == 0)
 		r = findings_summarise(
-			&(struct findings_source){ .tally = &tally,
-						   .cs = inq->cs,
-						   .series = series,
-						   .readings = inq->how.plain.settings->readings },
+			&(struct findings_source){
+				.tally = &tally,
+				.cs = inq->cs,
+				.series = series,
+				.readings = inq->how.plain.settings->shared.readings },
 			&seen, inq->err);
 	if (r < 0)
 		return r;
@@ -492,7 +493,7 @@ static bool leads_back(const struct inquiry *inq)
 
 		if (!signature_crashes(&s->signature))
 			continue;
-		reading = readings_open(inq->how.plain.settings->readings, inq->cs, s->trial,
+		reading = readings_open(inq->how.plain.settings->shared.readings, inq->cs, s->trial,
 					s->signature.signal);
 		if (reading_backtrack(reading, THROUGH_OBJECTS)->has_backtrack)
 			return true;
@@ -542,9 +543,9 @@ static int adopt_ids(struct inquiry *inq, const struct series_found *found)
 
 	if (r < 0 || !inq->known.target)
 		return r;
-	inq->known.ids_series = found->id;
-	inq->known.ids_arm = 0;
-	inq->known.ids_trial = inq->known.target->trial;
+	inq->known.ids.series = found->id;
+	inq->known.ids.arm = 0;
+	inq->known.ids.trial = inq->known.target->trial;
 	return 0;
 }
 
@@ -622,7 +623,7 @@ static int measure_again(struct inquiry *inq)
 
 int rate_again(struct inquiry *inq)
 {
-	struct series_found ids = { .id = inq->known.ids_series };
+	struct series_found ids = { .id = inq->known.ids.series };
 	struct price price;
 	int r;
 
@@ -694,7 +695,7 @@ const struct experiment_ops experiment_rare = { .name = "rare",
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {
-	bool ids = inq->known.ids_arm == 0 && inq->known.ids_series.value != 0 &&
+	bool ids = inq->known.ids.arm == 0 && inq->known.ids.series.value != 0 &&
 		   inq->how.plain.observer == OBSERVE_IDS;
 
 	return inq->known.target && (ids || inq->how.plain.observer == OBSERVE_CRASH) &&

@@ -392,8 +392,8 @@ static struct clash_words clash_words(const struct inquiry *inq)
 
 	VEC_FOREACH (&inq->known.summary.signatures.list, s) {
 		AUTO(reading_closep)
-		struct reading *reading = readings_open(inq->how.plain.settings->readings, inq->cs,
-							s->trial, s->signature.signal);
+		struct reading *reading = readings_open(inq->how.plain.settings->shared.readings,
+							inq->cs, s->trial, s->signature.signal);
 		bool target = s == inq->known.target;
 		char *line = !s->always && !found.target && (target || !found.line)
 				     ? reading_clash(reading)

@@ -41,13 +41,9 @@ static bool is_gone(const struct crash_reading *crashed, struct symbols *symbols
 static void take_stack(const struct hit *stored, const struct machine_frame *frames, size_t from,
 		       size_t count, struct symbols *symbols, struct stack *ret)
 {
-	struct snapshot snapshot = { .pid = (int)stored->log->reader.header.pid,
-				     .since_ns = stored->log->reader.header.start_realtime_ns,
-				     .user = stored->log->reader.header.user,
-				     .tid = (int)stored->hit->tid,
-				     .mappings = stored->log->modules.items,
-				     .mapping_count = stored->log->modules.count };
+	struct snapshot snapshot = event_log_snapshot(stored->log);
 
+	snapshot.tid = (int)stored->hit->tid;
 	for (size_t i = from; i < count; i++)
 		symbols_name(symbols, &snapshot, frames[i].pc, frames[i].exact ? FRAME_EXACT : 0,
 			     ret);

@@ -46,7 +46,7 @@ static bool as_it_was_made(const struct observation *observation)
 {
 	const struct write_seen *write = observation ? observation->write.write : NULL;
 
-	if (!observation || !observation->watched || observation->stale)
+	if (!observation || !observation->watched || observation->dangling.stale)
 		return false;
 	return !write ? observation->since_birth
 		      : observation->since_birth && write->old == write->new;

@@ -156,12 +156,12 @@ static void see_target(struct bench *bench, const struct crash_reading *crashed,
 	if (step->to.state == LOG_BLOCK_FREED && freed.id != step->to.id)
 		observation->mistaken =
 			event_log_key(crashed->record.log, &step->to.key, step->to.context);
-	observation->stale = true;
-	observation->target = mem_alloc(sizeof(*observation->target));
+	observation->dangling.stale = true;
+	observation->dangling.target = mem_alloc(sizeof(*observation->dangling.target));
 	block_life_read(crashed->record.log, &freed, "the pointer", bench->symbols,
-			observation->target);
-	observation->target->value = step->value;
-	observation->target_exact = step->value == freed.start;
+			observation->dangling.target);
+	observation->dangling.target->value = step->value;
+	observation->dangling.exact = step->value == freed.start;
 	observation->former = freed;
 	observation->former.value = step->value;
 }
@@ -182,14 +182,15 @@ static void see_frame(struct bench *bench, const struct crash_reading *crashed,
 		stack_deinit(&frame.stack);
 		return;
 	}
-	observation->stale = observation->frame = observation->target_exact = true;
-	observation->target = mem_alloc(sizeof(*observation->target));
-	*observation->target = (struct block_life){ .via = mem_strdup("the pointer"),
-						    .value = step->value,
-						    .start = frame.low,
-						    .size = frame.end - frame.low,
-						    .state = BLOCK_FREED,
-						    .allocated = frame.stack };
+	observation->dangling.stale = observation->dangling.frame = observation->dangling.exact =
+		true;
+	observation->dangling.target = mem_alloc(sizeof(*observation->dangling.target));
+	*observation->dangling.target = (struct block_life){ .via = mem_strdup("the pointer"),
+							     .value = step->value,
+							     .start = frame.low,
+							     .size = frame.end - frame.low,
+							     .state = BLOCK_FREED,
+							     .allocated = frame.stack };
 }
 
 /* What is watched may be two variables. */
@@ -364,7 +365,7 @@ static void found_value(const struct bench *bench, const struct crash_reading *c
 				     .read_by_code = !step->by_value,
 				     .other_places = twins_left(bench, backtrack, step),
 				     .replaced = observation->let_go,
-				     .outlived = observation->stale,
+				     .outlived = observation->dangling.stale,
 				     .strayed = step->strayed.id != 0,
 				     .runtime = step->of_runtime,
 				     .place_reused = observation->recycled,
@@ -446,7 +447,7 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	observation.recycled = is_recycled(crashed, step);
 	see_outside(bench, log, in, &result, &observation);
 	see_target(bench, crashed, step, in, &result, &observation);
-	if (result.caught && result.exact && !observation.stale)
+	if (result.caught && result.exact && !observation.dangling.stale)
 		see_frame(bench, crashed, step, in, &result, &observation);
 	if (observation.write.write &&
 	    may_have_outlived(bench, crashed, observation.victim.value)) {
@@ -618,7 +619,7 @@ static void see_recycled(struct bench *bench, const struct crash_reading *crashe
 			    !observation->write.write)
 				continue;
 			observation->write.write->found.owner_reached =
-				led && led->write.write && !led->stale;
+				led && led->write.write && !led->dangling.stale;
 			if (unguarded)
 				doubt_pointer(&observation->write);
 		}

@@ -64,6 +64,24 @@ static bool is_zero(const struct log_hit *hit)
 	return true;
 }
 
+/* A bit for each of the watched bytes that the store covered. */
+static uint32_t covered_part(const struct log_hit *hit, const struct writer *writer, uint32_t bytes)
+{
+	uint32_t part = 0;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		if (hit->address + i >= writer->low && hit->address + i < writer->high)
+			part |= 1u << i;
+	return part;
+}
+
+/* A store to the same bytes up to the last one. Cleared as a whole, they are still nothing. */
+static bool is_earlier(const struct log_hit *hit, const struct log_hit *last)
+{
+	return hit->address == last->address && hit->id == last->id &&
+	       hit->number <= last->number && !(hit->flags & LOG_HIT_ALONGSIDE) && !is_zero(hit);
+}
+
 void see_parts(const struct trial_hits *log, const struct event_log *in,
 	       const struct watchset_result *result, struct symbols *symbols,
 	       struct write_seen *write)
@@ -79,20 +97,14 @@ void see_parts(const struct trial_hits *log, const struct event_log *in,
 	VEC_FOREACH (&log->hits, caught) {
 		const struct log_hit *hit = caught->hit;
 		struct writer writer;
-		uint32_t part = 0;
+		uint32_t part;
 
-		if (caught->log != in || hit->address != last->address || hit->id != last->id ||
-		    hit->number > last->number || (hit->flags & LOG_HIT_ALONGSIDE))
-			continue;
-		/* Cleared as a whole, it is still nothing. */
-		if (is_zero(hit))
+		if (caught->log != in || !is_earlier(hit, last))
 			continue;
 		if (hit_decode(caught, symbols, &writer) < 0 || !writer.covers ||
 		    writer.store.string || writer.store.to.index != NO_REGISTER)
 			return;
-		for (uint32_t i = 0; i < last->bytes; i++)
-			if (hit->address + i >= writer.low && hit->address + i < writer.high)
-				part |= 1u << i;
+		part = covered_part(hit, &writer, last->bytes);
 		if (part == all) {
 			parts.whole++;
 			continue;

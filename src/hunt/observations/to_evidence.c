@@ -30,10 +30,10 @@ static void tell_holder(struct bench *bench, struct observation *observation)
 
 	home_copy(&e.holder->home, &observation->home);
 	e.holder->holder = TAKE(observation->in);
-	e.holder->target = TAKE(observation->target);
+	e.holder->target = TAKE(observation->dangling.target);
 	e.holder->used = true;
-	e.holder->exact = observation->target_exact;
-	e.holder->frame = observation->frame;
+	e.holder->exact = observation->dangling.exact;
+	e.holder->frame = observation->dangling.frame;
 	if (observation->write.write)
 		stack_copy(&e.holder->written_by, &observation->write.write->writer);
 	VEC_PUSH(&bench->ret->evidence.list, e);
@@ -66,18 +66,10 @@ static void tell_recycled_use(struct bench *bench, const struct observation *obs
 	VEC_FOREACH (&bench->ret->evidence.list, known)
 		if (known->kind == EVIDENCE_FREED_USE && known->trial == observation->trial)
 			return;
-	if (!observation->target || observation->frame)
+	if (!observation->dangling.target || observation->dangling.frame)
 		return;
 	e = evidence_new(EVIDENCE_FREED_USE, observation->trial, true);
-	e.freed_use->block = mem_alloc(sizeof(*e.freed_use->block));
-	*e.freed_use->block = *observation->target;
-	e.freed_use->block->via = mem_strdup(observation->target->via);
-	e.freed_use->block->key =
-		observation->target->key ? mem_strdup(observation->target->key) : NULL;
-	e.freed_use->block->allocated = (struct stack){ 0 };
-	e.freed_use->block->freed = (struct stack){ 0 };
-	stack_copy(&e.freed_use->block->allocated, &observation->target->allocated);
-	stack_copy(&e.freed_use->block->freed, &observation->target->freed);
+	e.freed_use->block = block_life_dup(observation->dangling.target);
 	e.freed_use->offset = (int64_t)(observation->former.value - observation->former.start);
 	VEC_FOREACH (&bench->ret->evidence.list, known)
 		if (known->kind == EVIDENCE_CRASH && known->trial == observation->trial) {
@@ -96,7 +88,7 @@ static void tell_hop(struct bench *bench, unsigned int number, const struct leve
 	e.hop->number = number;
 	VEC_FOREACH (&level->observations, observation) {
 		e.hop->watched += observation->watched;
-		e.hop->caught += observation->write.write != NULL || observation->stale;
+		e.hop->caught += observation->write.write != NULL || observation->dangling.stale;
 		if (!best || observation->write.write)
 			best = observation;
 	}
@@ -142,7 +134,7 @@ void tell_level(struct bench *bench, struct level *level, unsigned int number, e
 			forget_mistaken(bench, observation->mistaken);
 	VEC_FOREACH (&level->observations, observation) {
 		tell_account(bench, observation);
-		if (observation->stale) {
+		if (observation->dangling.stale) {
 			tell_recycled_use(bench, observation);
 			tell_holder(bench, observation);
 		}
@@ -163,7 +155,7 @@ void level_deinit(struct level *level)
 	VEC_FOREACH (&level->observations, observation) {
 		home_deinit(&observation->home);
 		block_life_free(observation->in);
-		block_life_free(observation->target);
+		block_life_free(observation->dangling.target);
 		mem_free(observation->mistaken);
 		if (observation->write.write)
 			evidence_deinit(&observation->write);

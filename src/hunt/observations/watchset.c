@@ -282,6 +282,14 @@ static int plan_hook(struct watch_spec *spec, struct hook_planner *planner, uint
 			       err);
 }
 
+static uint32_t flags_of(const struct watch_spec *spec)
+{
+	return (spec->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
+	       (spec->reads ? PLAN_WATCH_READS : 0) | (spec->count ? PLAN_WATCH_COUNT : 0) |
+	       (spec->fence ? PLAN_WATCH_FENCE : 0) |
+	       (spec->by == LOCATE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0);
+}
+
 int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struct strbuf *items,
 		  struct err *err)
 {
@@ -300,11 +308,7 @@ int watchset_plan(struct watchset *watchset, struct hook_planner *planner, struc
 			.bytes = spec->bytes,
 			.offset = spec->offset,
 			.key = spec->key,
-			.flags = (spec->after_free ? PLAN_WATCH_AFTER_FREE : 0) |
-				 (spec->reads ? PLAN_WATCH_READS : 0) |
-				 (spec->count ? PLAN_WATCH_COUNT : 0) |
-				 (spec->fence ? PLAN_WATCH_FENCE : 0) |
-				 (spec->by == LOCATE_CONTEXT ? PLAN_WATCH_ANY_LANE : 0),
+			.flags = flags_of(spec),
 			.size_low = spec->by == LOCATE_CONTEXT ? spec->size : 0,
 			.size_high = spec->by == LOCATE_CONTEXT ? spec->size : 0,
 			.ordinal_reach = spec->by == LOCATE_CONTEXT ? UINT32_MAX : 0,
@@ -589,18 +593,12 @@ size_t watchset_frames(const struct hit *caught, struct symbols *symbols, struct
 	struct piece piece = { .address = hit->code_address,
 			       .bytes = hit->code,
 			       .len = hit->code_bytes };
-	struct snapshot snapshot = { .pid = (int)caught->log->reader.header.pid,
-				     .since_ns = caught->log->reader.header.start_realtime_ns,
-				     .user = caught->log->reader.header.user,
-				     .tid = (int)hit->tid,
-				     .stack = { .address = hit->stack_address,
-						.bytes = caught->stack,
-						.len = hit->stack_bytes },
-				     .pieces = &piece,
-				     .piece_count = 1,
-				     .mappings = caught->log->modules.items,
-				     .mapping_count = caught->log->modules.count };
+	struct snapshot snapshot = event_log_snapshot(caught->log);
 
+	snapshot.tid = (int)hit->tid;
+	snapshot.stack = (struct piece){ hit->stack_address, caught->stack, hit->stack_bytes };
+	snapshot.pieces = &piece;
+	snapshot.piece_count = 1;
 	arch_registers_from_saved(arch_native(), hit->gregs, GREGS_NAMED, &snapshot.registers);
 	return symbols_machine_frames(symbols, &snapshot, ret, room);
 }

@@ -555,6 +555,26 @@ static bool seen_any(const struct hook_planner *planner)
 	return false;
 }
 
+/* A name like this one, and in which file; the caller's to free, NULL: there is none. */
+static char *find_near(struct hook_planner *planner, struct file *only, const char *name,
+		       struct file **ret)
+{
+	char *near = NULL;
+
+	for (size_t i = 0; !near && i < planner->files.count; i++) {
+		struct file *other = only ? only : &planner->files.items[i];
+
+		near = !is_ours(other->path) && open_file(other, NULL)
+			       ? functions_near(other->module, name)
+			       : NULL;
+		if (near)
+			*ret = other;
+		if (only)
+			break;
+	}
+	return near;
+}
+
 static int not_found(struct hook_planner *planner, struct file *only, const char *name,
 		     struct err *err)
 {
@@ -572,17 +592,7 @@ static int not_found(struct hook_planner *planner, struct file *only, const char
 			err, "build it with __attribute__((noinline)) or -fno-inline, or hook "
 			     "a function that calls it");
 	}
-	for (size_t i = 0; !near && i < planner->files.count; i++) {
-		struct file *other = only ? only : &planner->files.items[i];
-
-		near = !is_ours(other->path) && open_file(other, NULL)
-			       ? functions_near(other->module, name)
-			       : NULL;
-		if (near)
-			file = other;
-		if (only)
-			break;
-	}
+	near = find_near(planner, only, name, &file);
 	(void)err_set(err, -ENOENT, "there is no function '%s' in '%s'%s%s%s%s", name,
 		      cstr_base(file->path),
 		      only		  ? ""
@@ -678,6 +688,21 @@ static int plan_anywhere(struct hook_planner *planner, const char *name, const s
 	return first != NULL;
 }
 
+/* A name that is whole goes before one that is the end of another. */
+static int plan_by_name(struct hook_planner *planner, struct file *only, const char *name,
+			const struct hook_use *use, struct strbuf *planned, struct file **ret_found,
+			struct err *err)
+{
+	int r = 0;
+
+	for (int scoped = 0; scoped < 2 && r == 0; scoped++) {
+		planner->scoped = scoped > 0;
+		r = only ? plan_in(planner, only, name, use, planned, err)
+			 : plan_anywhere(planner, name, use, planned, ret_found, err);
+	}
+	return r;
+}
+
 int hook_plan(struct hook_planner *planner, const char *text, const struct hook_use *use,
 	      struct strbuf *items, struct err *err)
 {
@@ -685,7 +710,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 	AUTO(mem_freep) char *named = NULL;
 	struct file *only = NULL, *found = NULL;
 	const char *name;
-	int r = 0;
+	int r;
 
 	named = split_file(text, &name);
 	if (name[0] == '\0')
@@ -695,12 +720,7 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 		if (!only)
 			return err ? err->code : -ENOENT;
 	}
-	/* A name that is whole goes before one that is the end of another. */
-	for (int scoped = 0; scoped < 2 && r == 0; scoped++) {
-		planner->scoped = scoped > 0;
-		r = only ? plan_in(planner, only, name, use, &planned, err)
-			 : plan_anywhere(planner, name, use, &planned, &found, err);
-	}
+	r = plan_by_name(planner, only, name, use, &planned, &found, err);
 	if (r == 0)
 		return not_found(planner, only, name, err);
 	if (r < 0)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "report/wording.h"
 
 #define ROW 8
 #define ROWS_MOST 28u
@@ -293,7 +292,6 @@ static void put_writers(const struct page *page, uint64_t trial)
 	for (size_t i = 0; i < list->list.count; i++) {
 		const struct evidence *e = &list->list.items[i];
 		bool later = false;
-		AUTO(strbuf_deinit) struct strbuf home = { 0 };
 
 		if (e->kind != EVIDENCE_WRITE || e->trial != trial || rows == 12)
 			continue;
@@ -309,9 +307,10 @@ static void put_writers(const struct page *page, uint64_t trial)
 			table_begin(page, "Who wrote these bytes last");
 			put_head(page, "bytes", "last written by", "instruction", "evidence", NULL);
 		}
-		words_home(&e->write->home, &home);
 		el(page->h, "tr", NULL);
-		el_txt(page->h, "td", NULL, strbuf_str(&home));
+		el(page->h, "td", NULL);
+		put_keyed_field(page, &e->write->home);
+		el_end(page->h);
 		el(page->h, "td", NULL);
 		put_place(page, &e->write->writer);
 		el_end(page->h);
@@ -339,17 +338,17 @@ void page_block(const struct page *page)
 {
 	struct map_facts facts;
 	struct byte_picture picture = { 0 };
-	AUTO(strbuf_deinit) struct strbuf home = { 0 };
 	uint64_t trial = told_trial(page->inv);
 
 	if (!gather(page->inv, &facts))
 		return;
 	section_begin(page, "block", "The block", NULL);
-	words_home(&page->inv->verdict.home, &home);
 	el(page->h, "p", "class", "why", NULL);
 	txtf(page->h, "%lld bytes", (long long)facts.size);
-	if (home.len > 0)
-		txtf(page->h, "; the field: %s", strbuf_str(&home));
+	if (page->inv->verdict.home.kind != HOME_UNKNOWN) {
+		txt(page->h, "; the field: ");
+		put_keyed_field(page, &page->inv->verdict.home);
+	}
 	if (page->inv->layout.type)
 		txtf(page->h, "; %s, by the debug information of %s", page->inv->layout.type,
 		     page->inv->layout.by);

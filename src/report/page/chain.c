@@ -73,11 +73,9 @@ static void value_card(const struct page *page, const struct crash *crash)
 		return;
 	card_begin(page, "value", value ? "The bad value" : "The pointer that it used");
 	if (value) {
-		AUTO(strbuf_deinit) struct strbuf words = { 0 };
+		AUTO(mem_freep) char *words = words_evidence_plainly(value);
 
-		words_evidence(value, &words);
-		el_txtf(page->h, "p", NULL, "In trial %" PRIu64 " %s.", value->trial,
-			strbuf_str(&words));
+		el_txtf(page->h, "p", NULL, "In trial %" PRIu64 " %s.", value->trial, words);
 	}
 	if (crash && crash->origin) {
 		el_txt(page->h, "p", "dim", "It was loaded by:");
@@ -90,15 +88,15 @@ static void home_card(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *holder = evidence_find(&page->inv->evidence, v->holder);
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 	if (v->home.kind == HOME_UNKNOWN)
 		return;
 	card_begin(page, "home",
 		   v->class == VERDICT_DANGLING_HOLDER ? "Where the pointer stands"
 						       : "Where the value lay");
-	words_home(&v->home, &words);
-	el_txt(page->h, "p", NULL, strbuf_str(&words));
+	el(page->h, "p", NULL);
+	put_field(page, &v->home);
+	el_end(page->h);
 	if (holder && holder->kind == EVIDENCE_HOLDER && holder->holder->holder) {
 		el_txt(page->h, "p", "dim", "That block was made by:");
 		put_site(page, &holder->holder->holder->allocated);
@@ -225,7 +223,7 @@ void page_chain(const struct page *page)
 	const struct crash *crash = investigation_crash(page->inv);
 
 	section_begin(page, "chain", "The chain",
-		      "From the failure back to its cause. Each card says what was seen there.");
+		      "From the failure (1) back to its cause: each step comes from the next one.");
 	el(page->h, "ol", "class", "chain", NULL);
 	crash_card(page, crash);
 	value_card(page, crash);

@@ -76,6 +76,12 @@ static void gather(const struct investigation *inv, struct write_groups *groups)
 	}
 }
 
+/* What the verdict is about comes first, then what only failing runs have. */
+static int interest_of(const struct investigation *inv, const struct writes *group)
+{
+	return 2 * home_same(&group->example->home, &inv->verdict.home) + (group->passed == 0);
+}
+
 static void put_change(const struct page *page, const struct write_seen *w)
 {
 	int digits = (int)(w && w->value_len > 0 && w->value_len <= 8 ? w->value_len * 2 : 1);
@@ -91,11 +97,10 @@ static void put_change(const struct page *page, const struct write_seen *w)
 
 static void put_group(const struct page *page, const struct writes *group)
 {
-	AUTO(strbuf_deinit) struct strbuf home = { 0 };
-
-	words_home(&group->example->home, &home);
 	el(page->h, "tr", "class", group->passed == 0 ? "only" : NULL, NULL);
-	el_txt(page->h, "td", NULL, strbuf_str(&home));
+	el(page->h, "td", NULL);
+	put_keyed_field(page, &group->example->home);
+	el_end(page->h);
 	el(page->h, "td", NULL);
 	put_place(page, &group->example->writer);
 	if (group->example->instruction) {
@@ -108,9 +113,9 @@ static void put_group(const struct page *page, const struct writes *group)
 	put_change(page, group->failing);
 	put_change(page, group->passing);
 	el_txt(page->h, "td", NULL,
-	       group->passed == 0   ? "◆ only in runs that failed"
-	       : group->failed == 0 ? "only in runs that passed"
-				    : "in both");
+	       group->passed == 0   ? "◆ seen only in runs that failed"
+	       : group->failed == 0 ? "seen only in runs that passed"
+				    : "seen in both");
 	el_end(page->h);
 }
 
@@ -137,8 +142,10 @@ void page_beside(const struct page *page)
 		table_begin(page, "Stores in failing and in passing runs");
 		put_head(page, "field", "stored by", "failing runs", "passing runs",
 			 "value in a failing run", "value in a passing run", "difference", NULL);
-		VEC_FOREACH (&groups.list, group)
-			put_group(page, group);
+		for (int interest = 3; interest >= 0; interest--)
+			VEC_FOREACH (&groups.list, group)
+				if (interest_of(page->inv, group) == interest)
+					put_group(page, group);
 		table_end(page);
 		section_end(page);
 	}
@@ -179,13 +186,12 @@ static void put_thread(const struct page *page, const char *which, const struct 
 void page_race(const struct page *page)
 {
 	const struct evidence *e = told_race(page->inv);
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+	AUTO(mem_freep) char *words = e ? words_evidence_plainly(e) : NULL;
 
 	if (!e)
 		return;
 	section_begin(page, "race", "Two threads at one word", NULL);
-	words_evidence(e, &words);
-	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, strbuf_str(&words));
+	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, words);
 	draw_race(page->h, e->race);
 	el(page->h, "div", "class", "pair", NULL);
 	put_thread(page, "First", e->race->first);
@@ -226,6 +232,9 @@ static void put_signs(const struct page *page, const struct host_signs *signs)
 		el_txtf(page->h, "li", NULL, "%s",
 			signs->core_p < 1 ? "The failures keep to no core."
 					  : "Cores were not compared.");
+	if (signs->node[0] != '\0')
+		el_txtf(page->h, "li", NULL, "The failures keep to machine %s (p = %.2g).",
+			signs->node, signs->node_p);
 	if (signs->memory_tested)
 		el_txtf(page->h, "li", NULL, "A memory test of %.0f s found %" PRIu64 " errors.",
 			signs->memory_seconds, signs->memory_errors);

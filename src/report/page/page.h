@@ -25,6 +25,10 @@ char *page_headline(const struct page *page);
 /* "function (file:line)". */
 void put_frame(const struct page *page, const struct frame *frame);
 
+/* What the source calls it, or which bytes. Keyed: and how the block is found in other runs. */
+void put_field(const struct page *page, const struct home *home);
+void put_keyed_field(const struct page *page, const struct home *home);
+
 /* Whose code it was, the source around it, and the stack a click away. Nothing of an empty one. */
 void put_site(const struct page *page, const struct stack *stack);
 

@@ -50,18 +50,20 @@ static void fact_end(const struct page *page)
 	el_end(page->h);
 }
 
-/* And not with a name of the program's, which stays as it is. */
+/* And not with a name of the program's, which stays as it is: that of a field begins with its kind.
+ */
 static bool begins_with_word(const char *text)
 {
 	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
 
-	return len > 0 && text[len] == ' ' && text[len + 1] != '(';
+	return len > 0 && text[len] == ' ' && text[len + 1] != '(' &&
+	       strncmp(text, "struct ", 7) != 0 && strncmp(text, "union ", 6) != 0;
 }
 
 /* As a sentence of its own; how often it was caught stands further down. */
 static void put_sentence(const struct page *page, const struct verdict *v)
 {
-	AUTO(mem_freep) char *text = words_of(&v->sentence);
+	AUTO(mem_freep) char *text = words_plainly(&v->sentence);
 	char *count = text && v->watched > 0 ? strstr(text, "; caught in ") : NULL;
 
 	if (!text) /* a damaged case */
@@ -123,8 +125,7 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	el_end(page->h);
 }
 
-/* The field as the source calls it, then as it is found again in another run; and what block that
- * is. */
+/* The field as the source calls it, and what block that is. */
 static void put_home(const struct page *page)
 {
 	const struct investigation *inv = page->inv;
@@ -134,23 +135,30 @@ static void put_home(const struct page *page)
 		home->kind == HOME_BLOCK && home->offset >= 0
 			? block_layout_at(&inv->layout, (uint64_t)home->offset)
 			: NULL;
-	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
-	words_home(home, &words);
 	el(page->h, "div", NULL);
 	el_txt(page->h, "span", "dim", "in ");
 	if (field && !home->field) {
 		el_txt(page->h, "b", "function", field->name);
 		txtf(page->h, " of a %s: ", inv->layout.type);
 	}
-	txt(page->h, strbuf_str(&words));
+	put_field(page, home);
+	if (block && block->allocated.count > 0) {
+		el_txtf(page->h, "span", "dim", " (%" PRIu64 " bytes, allocated by ", block->size);
+		put_place(page, &block->allocated);
+		el_txt(page->h, "span", "dim", ")");
+	}
 	el_end(page->h);
-	if (!block || block->allocated.count == 0)
+}
+
+/* Other places of the story, a line each. */
+static void put_beside(const struct page *page, const char *what, const struct stack *stack)
+{
+	if (stack->count == 0)
 		return;
 	el(page->h, "div", NULL);
-	el_txtf(page->h, "span", "dim", "a block of %" PRIu64 " bytes that was allocated by ",
-		block->size);
-	put_place(page, &block->allocated);
+	el_txtf(page->h, "span", "dim", "%s ", what);
+	put_place(page, stack);
 	el_end(page->h);
 }
 
@@ -173,12 +181,10 @@ static void put_where(const struct page *page)
 	}
 	if (page->inv->verdict.home.kind != HOME_UNKNOWN)
 		put_home(page);
-	if (crash && stack != &crash->stack && crash->stack.count > 0) {
-		el(page->h, "div", NULL);
-		el_txt(page->h, "span", "dim", "fails in ");
-		put_place(page, &crash->stack);
-		el_end(page->h);
-	}
+	if (page->inv->judged && stack != &page->inv->verdict.freed_by)
+		put_beside(page, "freed by", &page->inv->verdict.freed_by);
+	if (crash && stack != &crash->stack)
+		put_beside(page, "fails in", &crash->stack);
 	fact_end(page);
 }
 
@@ -195,7 +201,7 @@ static void put_sure(const struct page *page)
 		el(page->h, "div", NULL);
 		el_txtf(page->h, "b", NULL, "caught in %" PRIu64 " of %" PRIu64, v->caught,
 			v->watched);
-		txtf(page->h, " %sruns that could show it; %" PRIu64 " run in all",
+		txtf(page->h, " %sruns that could show it, out of %" PRIu64 " runs",
 		     inv->summary.failed_any > 0 || !inv->counted ? "failing " : "", v->trials);
 		el_end(page->h);
 	}
@@ -211,7 +217,7 @@ static void put_sure(const struct page *page)
 	}
 	if (inv->counted) {
 		el(page->h, "div", NULL);
-		txt(page->h, "rate: ");
+		txt(page->h, "As you run it, ");
 		put_rate(page, &inv->summary.rate);
 		el_end(page->h);
 	}
@@ -256,6 +262,7 @@ static const char *const refutations[VERDICT_CLASSES] = {
 	[VERDICT_DOUBLE_FREE] = "A failing run in which it is freed once.",
 	[VERDICT_INVALID_FREE] = "A failing run without that free.",
 	[VERDICT_OVER_RELEASE] = "A failing run in which the count comes out even.",
+	[VERDICT_RACE] = "A failing run in which one thread alone wrote it, or both held a lock.",
 	[VERDICT_HOST_SUSPECTED] = "The same failure on another machine.",
 };
 

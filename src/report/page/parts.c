@@ -13,6 +13,7 @@
 #include "base/percent.h"
 #include "base/source_file.h"
 #include "model/signature.h"
+#include "report/wording.h"
 
 #define STACK_FRAMES 40u
 #define AROUND 2u /* lines of source before and after */
@@ -67,6 +68,26 @@ void put_frame(const struct page *page, const struct frame *frame)
 		frame_describe(&shown, &place);
 	}
 	el_txt(page->h, "span", "place", strbuf_str(&place));
+}
+
+void put_field(const struct page *page, const struct home *home)
+{
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
+
+	words_field(home, &words);
+	if (home->field)
+		el_txt(page->h, "b", "function", strbuf_str(&words));
+	else
+		txt(page->h, strbuf_str(&words));
+}
+
+void put_keyed_field(const struct page *page, const struct home *home)
+{
+	put_field(page, home);
+	if (home->kind != HOME_BLOCK || !home->key)
+		return;
+	txt(page->h, " ");
+	el_txt(page->h, "code", "key", home->key);
 }
 
 static void put_source_line(const struct page *page, uint32_t number, char *line, bool here)

@@ -136,8 +136,11 @@ static void put_effect(const struct page *page, const struct observer_rate *o)
 
 static void put_more_runs(const struct page *page, const struct observer_rate *o)
 {
-	if (o->effect != EFFECT_NONE || o->enough == 0)
+	if (o->effect > EFFECT_NONE || o->enough == 0)
 		txt(page->h, "–");
+	else if (o->effect == EFFECT_UNKNOWN)
+		txtf(page->h, "%" PRIu64 " runs without it would, if it halves or doubles the rate",
+		     o->enough);
 	else if (o->enough > o->rate.trials)
 		txtf(page->h, "%" PRIu64 " more runs would show a halving, four times in five",
 		     o->enough - o->rate.trials);

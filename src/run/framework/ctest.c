@@ -60,6 +60,19 @@ static const struct json_value *property(const struct json_value *test, const ch
 	return NULL;
 }
 
+static const char *text_or(const struct json_value *value, const char *otherwise)
+{
+	return value && value->text ? value->text : otherwise;
+}
+
+static void add_words(struct strbuf *sb, const struct json_value *list)
+{
+	VEC_FOREACH (&list->items, word) {
+		strbuf_addc(sb, ' ');
+		words_quote(sb, text_or(word, ""));
+	}
+}
+
 static void add_test(struct framework *f, const struct json_value *test)
 {
 	const struct json_value *command = json_get(test, "command");
@@ -77,24 +90,17 @@ static void add_test(struct framework *f, const struct json_value *test)
 		return;
 	words_quote(&sb, name);
 	strbuf_addc(&sb, ' ');
-	words_quote(&sb, dir && dir->text ? dir->text : ".");
+	words_quote(&sb, text_or(dir, "."));
 	strbuf_addf(&sb, " %d ", will_fail && will_fail->truth);
-	words_quote(&sb, skip && skip->text ? skip->text : "");
+	words_quote(&sb, text_or(skip, ""));
 	if (environment && environment->items.count > 0) {
 		strbuf_adds(&sb, " env");
-		VEC_FOREACH (&environment->items, item) {
-			strbuf_addc(&sb, ' ');
-			words_quote(&sb, item->text ? item->text : "");
-		}
+		add_words(&sb, environment);
 	}
-	VEC_FOREACH (&command->items, word) {
-		strbuf_addc(&sb, ' ');
-		words_quote(&sb, word->text ? word->text : "");
-		strbuf_adds(&typed, typed.len > 0 ? " " : "");
-		words_quote(&typed, word->text ? word->text : "");
-	}
-	strv_add(&own->programs, command->items.items[0].text ? command->items.items[0].text : "");
-	strv_take(&own->commands, strbuf_take(&typed));
+	add_words(&sb, command);
+	add_words(&typed, command);
+	strv_add(&own->programs, text_or(command->items.items, ""));
+	strv_add(&own->commands, strbuf_str(&typed) + 1); /* without the space */
 	strv_add(&f->items, name);
 	strv_take(&own->lines, strbuf_take(&sb));
 }

@@ -194,9 +194,9 @@ void deal_orders(struct fleet *f, struct member *m)
 
 static int open_trials(const struct trial_settings *settings, struct err *err)
 {
-	int fd = open(settings->trials_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int fd = open(settings->trials.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	return fd < 0 ? err_set_errno(err, -errno, "cannot open '%s'", settings->trials_path) : fd;
+	return fd < 0 ? err_set_errno(err, -errno, "cannot open '%s'", settings->trials.path) : fd;
 }
 
 int fleet_begin(struct fleet *f, const struct trial_settings *settings, unsigned int slots,

@@ -17,7 +17,7 @@ void orders_pack(const struct trial_settings *settings, const char *cwd, char *c
 	SETTINGS_NUMBERS(PACK_NUMBER)
 	pack_str(sb, settings->cwd);
 	pack_str(sb, settings->stdin_path);
-	pack_str(sb, settings->breadcrumb_given ? settings->breadcrumb_pattern : NULL);
+	pack_str(sb, settings->breadcrumb.given ? settings->breadcrumb.text : NULL);
 	pack_u64(sb, settings->fail_on.count);
 	VEC_FOREACH (&settings->fail_on, rule)
 		pack_str(sb, rule->pattern);
@@ -27,7 +27,7 @@ void orders_pack(const struct trial_settings *settings, const char *cwd, char *c
 	strv_copy(&variables, env);
 	pack_strv(sb, &variables);
 	pack_str(sb, cwd);
-	pack_str(sb, settings->trials_path);
+	pack_str(sb, settings->trials.path);
 }
 
 static bool compile(const char *pattern, regex_t *ret)
@@ -39,11 +39,11 @@ static bool unpack_rules(struct unpacker *u, struct trial_settings *settings)
 {
 	uint64_t rules;
 
-	settings->breadcrumb_pattern = unpack_str(u);
-	settings->breadcrumb_given = settings->breadcrumb_pattern != NULL;
-	if (settings->breadcrumb_given &&
-	    !compile(settings->breadcrumb_pattern, &settings->breadcrumb)) {
-		settings->breadcrumb_given = false;
+	settings->breadcrumb.text = unpack_str(u);
+	settings->breadcrumb.given = settings->breadcrumb.text != NULL;
+	if (settings->breadcrumb.given &&
+	    !compile(settings->breadcrumb.text, &settings->breadcrumb.regex)) {
+		settings->breadcrumb.given = false;
 		return false;
 	}
 	rules = unpack_u64(u);

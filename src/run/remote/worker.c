@@ -19,6 +19,7 @@
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
+#include "run/remote/emitted_names.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
@@ -100,7 +101,7 @@ static void stop_pool(struct worker *w)
 	pool_close(w->pool);
 	w->pool = NULL;
 	memset(w->attempts, 0, sizeof(w->attempts));
-	tmpdir_remove(w->orders.settings.tmp_dirs);
+	tmpdir_remove(w->orders.settings.trials.tmp_dirs);
 	orders_deinit(&w->orders);
 	w->orders = (struct orders){ 0 };
 	(void)tree_remove_at(w->dir, "trials", &ignored);
@@ -140,7 +141,7 @@ static int settle(struct worker *w, struct err *err)
 		return err_set_remedy(err,
 				      "--ship takes the files along that the nodes do not have");
 	}
-	settings->trials_path = mem_printf("%s/trials", w->scratch);
+	settings->trials.path = mem_printf("%s/trials", w->scratch);
 	settings->agent_dir = w->agent_sent  ? mem_printf("%s/agent", w->scratch)
 			      : w->agent_dir ? mem_strdup(w->agent_dir)
 					     : NULL;
@@ -148,7 +149,7 @@ static int settle(struct worker *w, struct err *err)
 		observe_alias_agent(&settings->agent_dir, &w->agent_link_dir);
 	(void)sigprocmask(SIG_BLOCK, NULL, &settings->signal_mask);
 	if (mkdirat(w->dir, "trials", 0700) < 0)
-		return err_set_errno(err, -errno, "cannot make '%s'", settings->trials_path);
+		return err_set_errno(err, -errno, "cannot make '%s'", settings->trials.path);
 	return settings->flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(settings, err);
 }
 
@@ -167,7 +168,7 @@ static int take_orders(struct worker *w, const struct link_frame *frame, struct 
 	if (r == 0)
 		r = pool_open(1, &w->orders.settings, -1, &w->pool, err);
 	if (r < 0) {
-		tmpdir_remove(w->orders.settings.tmp_dirs);
+		tmpdir_remove(w->orders.settings.trials.tmp_dirs);
 		orders_deinit(&w->orders);
 		w->orders = (struct orders){ 0 };
 		(void)tree_remove_at(w->dir, "trials", NULL);
@@ -178,7 +179,7 @@ static int take_orders(struct worker *w, const struct link_frame *frame, struct 
 /* Lists and marks of a framework lie in the trial's directory: here that is another one. */
 static void lead_here(const struct worker *w, struct strv *words)
 {
-	const char *theirs = w->orders.trials, *ours = w->orders.settings.trials_path;
+	const char *theirs = w->orders.trials, *ours = w->orders.settings.trials.path;
 
 	for (size_t i = 0; i < words->count; i++) {
 		AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -230,8 +231,10 @@ static int send_result(struct worker *w, struct trial_result *result)
 			mine = &w->attempts[i];
 	if (!mine)
 		return 0;
-	if (result->left && !result->trouble)
+	if (result->left && !result->trouble) {
+		emitted_names_take(w->dir, name, w->orders.settings.cwd, result->end.started_ms);
 		r = parcel_send(&sink, mine->id, w->dir, name, NULL);
+	}
 	pack_u64(&payload, mine->id);
 	trial_result_pack(result, &payload);
 	if (r == 0)

@@ -51,6 +51,23 @@ struct flying {
 	testset_word *set;
 };
 
+/* Which tests are needed. */
+struct belief {
+	bool exact;		    /* which of the next two holds it */
+	struct marginals marginals; /* while the list is long */
+	struct subsets subsets;	    /* once it is short */
+	double stray;		    /* assumed rate of look-alikes */
+	double astray;		    /* that the current list lacks a needed test */
+};
+
+/* Plans that are not yet reported, oldest first. */
+struct in_flight {
+	struct flying *list;
+	size_t count, room;
+	const testset_word **sets; /* the same, for the planners */
+	uint64_t last_id;
+};
+
 struct minimiser {
 	struct minimiser_options options;
 	size_t words, n_candidates;
@@ -61,11 +78,7 @@ struct minimiser {
 	size_t n_frames, room_frames;
 	uint32_t *items; /* the current list without the victim */
 	size_t n_items;
-	bool exact;		    /* which of the next two holds what is believed */
-	struct marginals marginals; /* while the list is long */
-	struct subsets subsets;	    /* once it is short */
-	double stray;		    /* assumed rate of look-alikes */
-	double astray;		    /* belief that the current list lacks a needed test */
+	struct belief belief;
 	struct run_count on_full, on_current, on_swapped;
 	size_t targets, silence; /* runs with the target; passes since the last */
 	size_t disowned;	 /* runs of the history that are held to be look-alikes */
@@ -73,10 +86,7 @@ struct minimiser {
 	struct aftercheck aftercheck; /* in use once proven */
 
 	size_t reports, trials, censored, no_information, rollbacks;
-	struct flying *flying; /* plans not yet reported, oldest first */
-	size_t n_flying, room_flying;
-	const testset_word **flying_sets; /* the same, for the planners */
-	uint64_t last_id;
+	struct in_flight flying;
 
 	uint32_t *list;		       /* what plans and results point to */
 	testset_word *set, *other_set; /* scratch */
@@ -95,12 +105,14 @@ static bool has_victim(const struct minimiser *m)
 
 static double chance(const struct minimiser *m, const testset_word *set)
 {
-	return m->exact ? subsets_chance(&m->subsets, set) : marginals_chance(&m->marginals, set);
+	return m->belief.exact ? subsets_chance(&m->belief.subsets, set)
+			       : marginals_chance(&m->belief.marginals, set);
 }
 
 static double rate(const struct minimiser *m, size_t size)
 {
-	return m->exact ? subsets_rate(&m->subsets, size) : marginals_rate(&m->marginals, size);
+	return m->belief.exact ? subsets_rate(&m->belief.subsets, size)
+			       : marginals_rate(&m->belief.marginals, size);
 }
 
 static double full_rate(const struct minimiser *m)
@@ -122,9 +134,9 @@ static double needed_at(const struct minimiser *m, size_t position)
 {
 	double odds;
 
-	if (m->exact)
-		return subsets_needed(&m->subsets, position);
-	odds = m->marginals.odds[position];
+	if (m->belief.exact)
+		return subsets_needed(&m->belief.subsets, position);
+	odds = m->belief.marginals.odds[position];
 	return odds / (1 + odds);
 }
 
@@ -132,8 +144,8 @@ static double all_needed(const struct minimiser *m)
 {
 	double all = 1;
 
-	if (m->exact)
-		return subsets_all_needed(&m->subsets);
+	if (m->belief.exact)
+		return subsets_all_needed(&m->belief.subsets);
 	for (size_t i = 0; i < m->n_items; i++)
 		all *= needed_at(m, i);
 	return all;
@@ -159,19 +171,20 @@ static int refresh(struct minimiser *m, const struct history_run *run)
 		if (i != m->options.victim && testset_has(top->set, i))
 			m->items[m->n_items++] = (uint32_t)i;
 	if (run)
-		marginals_target(&m->marginals, run);
-	m->exact = m->n_items <= SUBSETS_MOST;
+		marginals_target(&m->belief.marginals, run);
+	m->belief.exact = m->n_items <= SUBSETS_MOST;
 	m->on_current = history_exact(&m->history, top->set);
 	m->on_swapped = (struct run_count){ 0 };
-	if (m->exact) {
-		subsets_rebuild(&m->subsets, &m->history, m->items, m->n_items, m->n_candidates);
+	if (m->belief.exact) {
+		subsets_rebuild(&m->belief.subsets, &m->history, m->items, m->n_items,
+				m->n_candidates);
 		return 0;
 	}
 	if (run && m->n_items > fresh_most)
-		return marginals_narrow(&m->marginals, run);
-	return marginals_rebuild(&m->marginals, &m->history, m->items, m->n_items,
+		return marginals_narrow(&m->belief.marginals, run);
+	return marginals_rebuild(&m->belief.marginals, &m->history, m->items, m->n_items,
 				 first ? NULL
-				 : run ? m->marginals.cell
+				 : run ? m->belief.marginals.cell
 				       : top->cell);
 }
 
@@ -195,11 +208,33 @@ static int frame_push(struct minimiser *m, const testset_word *set)
 	if (m->n_frames) {
 		struct adopted *top = &m->frames[m->n_frames - 1];
 
-		top->astray = m->astray;
-		memcpy(top->cell, m->marginals.cell, sizeof(top->cell));
+		top->astray = m->belief.astray;
+		memcpy(top->cell, m->belief.marginals.cell, sizeof(top->cell));
 	}
 	m->frames[m->n_frames++] = (struct adopted){ .set = copy };
 	return 0;
+}
+
+static bool options_valid(const struct minimiser_options *options)
+{
+	size_t n = options->n_tests;
+
+	return n > 0 && n < 1 << 24 &&
+	       (options->victim == MINIMISER_NO_VICTIM || options->victim < n) &&
+	       options->confidence >= 0 && options->confidence < 1;
+}
+
+static bool allocate(struct minimiser *m, size_t n)
+{
+	m->words = testset_words(n);
+	history_init(&m->history, m->words);
+	m->full = calloc(m->words, sizeof(*m->full));
+	m->set = calloc(m->words, sizeof(*m->set));
+	m->other_set = calloc(m->words, sizeof(*m->other_set));
+	m->items = calloc(n, sizeof(*m->items));
+	m->list = calloc(n, sizeof(*m->list));
+	m->without = calloc(n, sizeof(*m->without));
+	return m->full && m->set && m->other_set && m->items && m->list && m->without;
 }
 
 int minimiser_new(const struct minimiser_options *options, struct minimiser **ret)
@@ -207,11 +242,7 @@ int minimiser_new(const struct minimiser_options *options, struct minimiser **re
 	struct minimiser *m;
 	size_t n = options->n_tests, n_full;
 
-	if (n == 0 || n >= 1 << 24)
-		return -EINVAL;
-	if (options->victim != MINIMISER_NO_VICTIM && options->victim >= n)
-		return -EINVAL;
-	if (!(options->confidence >= 0 && options->confidence < 1))
+	if (!options_valid(options))
 		return -EINVAL;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -223,23 +254,15 @@ int minimiser_new(const struct minimiser_options *options, struct minimiser **re
 		m->options.baseline_fails = baseline_fails;
 	if (m->options.baseline_runs == 0)
 		m->options.baseline_runs = baseline_runs;
-	m->words = testset_words(n);
-	history_init(&m->history, m->words);
-	m->full = calloc(m->words, sizeof(*m->full));
-	m->set = calloc(m->words, sizeof(*m->set));
-	m->other_set = calloc(m->words, sizeof(*m->other_set));
-	m->items = calloc(n, sizeof(*m->items));
-	m->list = calloc(n, sizeof(*m->list));
-	m->without = calloc(n, sizeof(*m->without));
-	if (!m->full || !m->set || !m->other_set || !m->items || !m->list || !m->without)
+	if (!allocate(m, n))
 		goto out;
 	for (size_t i = 0; i < n; i++)
 		if (!has_victim(m) || i <= m->options.victim)
 			testset_add(m->full, i);
 	n_full = testset_count(m->full, m->words);
 	m->n_candidates = n_full - has_victim(m);
-	if (marginals_init(&m->marginals, n_full, has_victim(m)) < 0 ||
-	    subsets_init(&m->subsets, n_full, has_victim(m)) < 0 ||
+	if (marginals_init(&m->belief.marginals, n_full, has_victim(m)) < 0 ||
+	    subsets_init(&m->belief.subsets, n_full, has_victim(m)) < 0 ||
 	    aftercheck_init(&m->aftercheck, n, m->full) < 0 || frame_push(m, m->full) < 0 ||
 	    refresh(m, NULL) < 0)
 		goto out;
@@ -255,16 +278,16 @@ void minimiser_free(struct minimiser *m)
 	if (!m)
 		return;
 	history_deinit(&m->history);
-	marginals_deinit(&m->marginals);
-	subsets_deinit(&m->subsets);
+	marginals_deinit(&m->belief.marginals);
+	subsets_deinit(&m->belief.subsets);
 	aftercheck_deinit(&m->aftercheck);
 	for (size_t i = 0; i < m->n_frames; i++)
 		free(m->frames[i].set);
-	for (size_t i = 0; i < m->n_flying; i++)
-		free(m->flying[i].set);
+	for (size_t i = 0; i < m->flying.count; i++)
+		free(m->flying.list[i].set);
 	free(m->frames);
-	free(m->flying);
-	free(m->flying_sets);
+	free(m->flying.list);
+	free(m->flying.sets);
 	free(m->items);
 	free(m->full);
 	free(m->list);
@@ -278,8 +301,8 @@ void minimiser_free(struct minimiser *m)
  * list from now on. How likely is it that this was a look-alike? */
 static int adopt(struct minimiser *m, const struct history_run *run)
 {
-	double held = (1 - m->astray) * chance(m, run->set);
-	double astray = m->stray * (1 - held);
+	double held = (1 - m->belief.astray) * chance(m, run->set);
+	double astray = m->belief.stray * (1 - held);
 	int r;
 
 	astray /= astray + held * rate(m, run->size);
@@ -288,7 +311,7 @@ static int adopt(struct minimiser *m, const struct history_run *run)
 	r = frame_push(m, m->set);
 	if (r < 0)
 		return r;
-	m->astray = astray;
+	m->belief.astray = astray;
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct history_run *old = &m->history.runs[i];
 
@@ -305,7 +328,7 @@ static int adopt(struct minimiser *m, const struct history_run *run)
 static int rollback(struct minimiser *m)
 {
 	free(m->frames[--m->n_frames].set);
-	m->astray = m->frames[m->n_frames - 1].astray;
+	m->belief.astray = m->frames[m->n_frames - 1].astray;
 	m->rollbacks++;
 	for (size_t i = 0; i < m->history.count; i++) {
 		struct history_run *run = &m->history.runs[i];
@@ -323,17 +346,18 @@ static void suspect(struct minimiser *m, const struct history_run *run)
 	double share = fmin(lookalike * (1 + lookalike_step * (double)m->disowned), lookalike_most);
 	double p, in, out;
 
-	m->stray = share * full_rate(m);
-	m->subsets.stray = m->marginals.stray = m->stray;
+	m->belief.stray = share * full_rate(m);
+	m->belief.subsets.stray = m->belief.marginals.stray = m->belief.stray;
 	if (m->n_frames == 1 || !testset_within(run->set, current(m), m->words))
 		return;
 	if (run->kind == RUN_TARGET && !testset_equal(run->set, current(m), m->words))
 		return;
 	p = fmax(rate(m, run->size), rate_kept * full_rate_low(m)) * chance(m, run->set);
 	in = run->kind == RUN_PASS ? 1 - p : p;
-	out = run->kind == RUN_PASS ? 1 - m->stray : m->stray;
-	m->astray = m->astray * out / (m->astray * out + (1 - m->astray) * in);
-	m->astray = fmin(fmax(m->astray, 1e-9), 1 - 1e-9);
+	out = run->kind == RUN_PASS ? 1 - m->belief.stray : m->belief.stray;
+	m->belief.astray =
+		m->belief.astray * out / (m->belief.astray * out + (1 - m->belief.astray) * in);
+	m->belief.astray = fmin(fmax(m->belief.astray, 1e-9), 1 - 1e-9);
 }
 
 static struct minimiser_count count_of(struct run_count count)
@@ -343,7 +367,7 @@ static struct minimiser_count count_of(struct run_count count)
 
 static void judge(struct minimiser *m)
 {
-	double sure = (1 - m->astray) * all_needed(m);
+	double sure = (1 - m->belief.astray) * all_needed(m);
 
 	m->never_failed = m->targets == 0 && m->on_full.runs >= m->options.baseline_runs;
 	m->proven = m->on_full.failed >= m->options.baseline_fails &&
@@ -372,12 +396,12 @@ static int learn(struct minimiser *m, const struct history_run *run)
 			m->on_current.runs++;
 			m->on_current.failed += run->kind == RUN_TARGET;
 		}
-		if (m->exact)
-			subsets_observe(&m->subsets, run);
+		if (m->belief.exact)
+			subsets_observe(&m->belief.subsets, run);
 		else
-			r = marginals_observe(&m->marginals, run);
+			r = marginals_observe(&m->belief.marginals, run);
 	}
-	while (r == 0 && m->n_frames > 1 && m->astray > astray_most)
+	while (r == 0 && m->n_frames > 1 && m->belief.astray > astray_most)
 		r = rollback(m);
 	if (r == 0)
 		judge(m);
@@ -424,7 +448,7 @@ static bool is_swapped(struct minimiser *m, const testset_word *set)
 {
 	size_t outside = m->n_candidates - m->n_items, others = 0;
 
-	if (m->exact || m->n_items < count_matters_from || 2 * outside < m->n_items)
+	if (m->belief.exact || m->n_items < count_matters_from || 2 * outside < m->n_items)
 		return false;
 	for (size_t w = 0; w < m->words; w++)
 		others += (size_t)__builtin_popcountll(set[w] & ~current(m)[w]);
@@ -441,11 +465,12 @@ static bool is_swapped(struct minimiser *m, const testset_word *set)
 
 static void flying_drop(struct minimiser *m, uint64_t id)
 {
-	for (size_t i = 0; i < m->n_flying; i++) {
-		if (m->flying[i].id != id)
+	for (size_t i = 0; i < m->flying.count; i++) {
+		if (m->flying.list[i].id != id)
 			continue;
-		free(m->flying[i].set);
-		memmove(m->flying + i, m->flying + i + 1, (--m->n_flying - i) * sizeof(*m->flying));
+		free(m->flying.list[i].set);
+		memmove(m->flying.list + i, m->flying.list + i + 1,
+			(--m->flying.count - i) * sizeof(*m->flying.list));
 		return;
 	}
 }
@@ -537,25 +562,26 @@ static int flying_add(struct minimiser *m, const testset_word *set)
 {
 	testset_word *copy;
 
-	if (m->n_flying == m->room_flying) {
-		size_t room = m->room_flying ? m->room_flying * 2 : 16;
-		struct flying *flying = realloc(m->flying, room * sizeof(*flying));
+	if (m->flying.count == m->flying.room) {
+		size_t room = m->flying.room ? m->flying.room * 2 : 16;
+		struct flying *flying = realloc(m->flying.list, room * sizeof(*flying));
 		const testset_word **sets;
 
 		if (!flying)
 			return -ENOMEM;
-		m->flying = flying;
-		sets = realloc(m->flying_sets, room * sizeof(*sets));
+		m->flying.list = flying;
+		sets = realloc(m->flying.sets, room * sizeof(*sets));
 		if (!sets)
 			return -ENOMEM;
-		m->flying_sets = sets;
-		m->room_flying = room;
+		m->flying.sets = sets;
+		m->flying.room = room;
 	}
 	copy = malloc(m->words * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, set, m->words * sizeof(*copy));
-	m->flying[m->n_flying++] = (struct flying){ .id = ++m->last_id, .set = copy };
+	m->flying.list[m->flying.count++] =
+		(struct flying){ .id = ++m->flying.last_id, .set = copy };
 	return 0;
 }
 
@@ -563,7 +589,7 @@ static int flying_add(struct minimiser *m, const testset_word *set)
  * that length, as long as none has had a fair chance to fail. */
 static bool wants_swap(const struct minimiser *m)
 {
-	return !m->exact && m->n_items >= count_matters_from &&
+	return !m->belief.exact && m->n_items >= count_matters_from &&
 	       2 * (m->n_candidates - m->n_items) >= m->n_items &&
 	       (double)m->on_swapped.runs < 8 / full_rate(m) &&
 	       needed_sum(m) >= count_matters_needed;
@@ -571,22 +597,23 @@ static bool wants_swap(const struct minimiser *m)
 
 static enum minimiser_purpose plan_search(struct minimiser *m, testset_word *set)
 {
-	uint64_t salt = mix(m->options.seed * 0x9e3779b97f4a7c15u + m->reports) + m->n_flying;
+	uint64_t salt = mix(m->options.seed * 0x9e3779b97f4a7c15u + m->reports) + m->flying.count;
 	double all = all_needed(m), silent = (double)m->silence * full_rate(m);
 	bool trusting = silent < silence_most / 2 || all > doubt_below || m->reports % 2;
 	size_t pool;
 
 	if (all > 0.5 && m->on_current.failed < proof_fails)
 		return MINIMISER_PROOF;
-	if (!m->exact && silent > silence_most)
+	if (!m->belief.exact && silent > silence_most)
 		return MINIMISER_PROOF;
-	for (size_t i = 0; i < m->n_flying; i++)
-		m->flying_sets[i] = m->flying[i].set;
-	if (m->exact)
-		pool = subsets_pool(&m->subsets, m->flying_sets, m->n_flying, m->astray, set);
+	for (size_t i = 0; i < m->flying.count; i++)
+		m->flying.sets[i] = m->flying.list[i].set;
+	if (m->belief.exact)
+		pool = subsets_pool(&m->belief.subsets, m->flying.sets, m->flying.count,
+				    m->belief.astray, set);
 	else
-		pool = marginals_pool(&m->marginals, m->flying_sets, m->n_flying, m->astray, salt,
-				      trusting, set);
+		pool = marginals_pool(&m->belief.marginals, m->flying.sets, m->flying.count,
+				      m->belief.astray, salt, trusting, set);
 	return pool == 0 || (pool == 1 && all > 0.5) ? MINIMISER_PROOF : MINIMISER_SEARCH;
 }
 
@@ -611,7 +638,7 @@ int minimiser_next(struct minimiser *m, struct minimiser_plan *ret)
 				      plan.count);
 	} else if (wants_swap(m)) {
 		plan.purpose = MINIMISER_OTHERS;
-		swap_list(m, (m->on_swapped.runs + m->n_flying) % swap_lists, m->set);
+		swap_list(m, (m->on_swapped.runs + m->flying.count) % swap_lists, m->set);
 	} else {
 		plan.purpose = plan_search(m, m->set);
 	}
@@ -620,7 +647,7 @@ int minimiser_next(struct minimiser *m, struct minimiser_plan *ret)
 	r = flying_add(m, m->set);
 	if (r < 0)
 		return r;
-	plan.id = m->last_id;
+	plan.id = m->flying.last_id;
 	*ret = plan;
 	return 1;
 }
@@ -667,7 +694,7 @@ void minimiser_state(const struct minimiser *m, struct minimiser_state *ret)
 	*ret = (struct minimiser_state){
 		.verdict = verdict(m),
 		.left = m->n_items,
-		.all_needed = (1 - m->astray) * all_needed(m),
+		.all_needed = (1 - m->belief.astray) * all_needed(m),
 		.rate = rate(m, m->n_items),
 		.trials = m->trials,
 		.censored = m->censored,
@@ -701,7 +728,7 @@ int minimiser_result(struct minimiser *m, struct minimiser_result *ret)
 	struct minimiser_result result = {
 		.verdict = verdict(m),
 		.others = m->proven ? m->aftercheck.others : MINIMISER_OTHERS_UNKNOWN,
-		.confidence = (1 - m->astray) * all_needed(m),
+		.confidence = (1 - m->belief.astray) * all_needed(m),
 		.trials = m->trials,
 		.tests = m->list,
 		.without = m->without,

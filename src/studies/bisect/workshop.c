@@ -406,8 +406,8 @@ static int make_dir(struct workshop *w, struct err *err)
 	if (r < 0)
 		return r;
 	w->dir = realpath(w->request.dir, NULL);
-	w->settings.trials_path = realpath(builds, NULL);
-	if (!w->dir || !w->settings.trials_path)
+	w->settings.trials.path = realpath(builds, NULL);
+	if (!w->dir || !w->settings.trials.path)
 		return err_set_errno(err, -errno, "cannot find '%s'", builds);
 	return 0;
 }

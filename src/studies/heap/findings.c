@@ -16,12 +16,18 @@ static uint64_t place(const struct stack *stack)
 	return stack->count > 0 ? stack->frames[0].offset : 0;
 }
 
-/* Where the program's own code stands, not which routine of the C library did it for it. */
-static uint64_t code_place(const struct stack *stack)
+/* Does the program's own code stand at the same line, whichever routine of the C library did it
+ * for it? A loop has several instructions for one access. */
+static bool same_code(const struct stack *a, const struct stack *b)
 {
-	const struct frame *site = stack_site(stack);
+	const struct frame *x = stack_site(a), *y = stack_site(b);
 
-	return site ? site->offset : place(stack);
+	if (!x || !y)
+		return !x && !y && place(a) == place(b);
+	if (x->line > 0 && y->line > 0)
+		return x->line == y->line && cstr_same(x->file, y->file) &&
+		       cstr_same(x->function, y->function);
+	return x->offset == y->offset;
 }
 
 static bool alike(const struct heap_finding *a, const struct heap_finding *b)
@@ -31,7 +37,7 @@ static bool alike(const struct heap_finding *a, const struct heap_finding *b)
 		return false;
 	if (a->fenced || b->fenced)
 		return a->fenced && b->fenced && a->write == b->write &&
-		       code_place(&a->seen_at) == code_place(&b->seen_at);
+		       same_code(&a->seen_at, &b->seen_at);
 	if (a->kind <= HEAP_WRITE_AFTER_FREE) {
 		/* Behind a block whose size varies, what is the same is how far. */
 		int64_t x = a->kind == HEAP_OVERFLOW ? (int64_t)a->size : 0;
@@ -69,6 +75,33 @@ static void forget_rival(char **rival, const struct heap_finding *finding)
 	*rival = NULL;
 }
 
+/* Who ran over the end: where did he begin? Fences stand nearer to the end in some trials. */
+static bool nearer(const struct heap_finding *a, const struct heap_finding *b)
+{
+	uint64_t x = (uint64_t)a->offset - a->size, y = (uint64_t)b->offset - b->size;
+
+	return a->fenced && a->live && b->live && a->offset >= 0 && b->offset >= 0 && x < y;
+}
+
+/* The example is this one from now on, and its trial the first. */
+static void take_example(struct heap_finding *known, struct heap_finding *finding)
+{
+	finding->count = known->count;
+	finding->trials = known->trials;
+	finding->last_trial = known->last_trial;
+	VEC_DEINIT(&finding->seen);
+	finding->seen = known->seen;
+	if (known->seen.items[known->seen.count - 1].trial == finding->trial) {
+		struct heap_sighting first = known->seen.items[0];
+
+		finding->seen.items[0] = known->seen.items[known->seen.count - 1];
+		finding->seen.items[known->seen.count - 1] = first;
+	}
+	memset(&known->seen, 0, sizeof(known->seen));
+	heap_finding_deinit(known);
+	*known = *finding;
+}
+
 static void add(const struct finding_trial *trial, struct heap_report *report,
 		struct heap_finding finding)
 {
@@ -78,7 +111,10 @@ static void add(const struct finding_trial *trial, struct heap_report *report,
 		forget_rival(&known->rival, &finding);
 		forget_rival(&known->through, &finding);
 		add_sighting(known, trial, &finding);
-		heap_finding_deinit(&finding);
+		if (nearer(&finding, known))
+			take_example(known, &finding);
+		else
+			heap_finding_deinit(&finding);
 		return;
 	}
 	if (report->findings.count >= FINDINGS_MAX) {

@@ -21,6 +21,7 @@
 #define FENCE_TRIALS 2	    /* that all blocks had fences in */
 #define FENCE_TRIALS_MAX 16 /* that not all had: contexts take turns */
 #define PLACE_PROOFS 2	    /* with one more placement, once it has shown something */
+#define FENCE_SLACK_MOST 16 /* bytes between a block and its fence */
 #define FEW_TRIALS 20	    /* with fewer per arm only a large effect can show */
 
 struct heap {
@@ -60,7 +61,7 @@ static bool wants_more(const struct heap *heap)
 static uint64_t fence_trials(const struct heap *heap)
 {
 	uint64_t turns = 1ull << heap->report->fence.level;
-	uint64_t least = heap->request->fence_trials;
+	uint64_t least = heap->request->fence.trials;
 
 	least = least < FENCE_TRIALS ? FENCE_TRIALS : least;
 	if (turns < least)
@@ -139,8 +140,10 @@ static void prepare_fence(struct heap *heap, struct plan_heap *plan, struct tria
 {
 	struct plan_fence fence;
 
-	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced++), &fence);
-	fence.item.flags = heap->request->fence_flags | heap->place;
+	observe_fence_defaults((uint32_t)(heap->request->seed + heap->fenced), &fence);
+	fence.item.flags = heap->request->fence.flags | heap->place;
+	if (heap->fenced++ & 1)
+		fence.item.flags |= PLAN_FENCE_FILLED;
 	strbuf_add(&job->plan_items, &fence, sizeof(fence));
 	job->observer = OBSERVE_FENCE;
 	plan->poison_ppm = 0;
@@ -156,7 +159,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
 	if (run->arm == HEAP_ARM_CRASH)
 		return;
-	if (run->arm >= HEAP_ARM_FENCE || heap->request->fencing == HEAP_FENCE_INSTEAD)
+	if (run->arm >= HEAP_ARM_FENCE || heap->request->fence.when == HEAP_FENCE_INSTEAD)
 		prepare_fence(heap, &plan, job);
 	/* Each trial has guards, poison and coins of its own. */
 	plan.seed = (checksum_mix(heap->request->seed, run->position) & ~1ull) |
@@ -332,23 +335,42 @@ static int probe(struct heap *heap, struct err *err)
 	return 0;
 }
 
+static int run_placed(struct heap *heap, uint16_t place, struct err *err)
+{
+	heap->fencing = true;
+	heap->place = place;
+	heap->placed = heap->fenced;
+	return runner_run(&heap->runner, err);
+}
+
+/* Was somebody first seen at a fence that a few bytes lie before? He may have begun in those. */
+static bool begins_late(const struct heap *heap)
+{
+	VEC_FOREACH (&heap->report->findings, f) {
+		uint64_t behind = (uint64_t)f->offset - f->size;
+
+		if (f->fenced && f->live && behind > 0 && behind < FENCE_SLACK_MOST)
+			return true;
+	}
+	return false;
+}
+
 /* Fences behind blocks as far as alignment allows; then before blocks, where what is read there
  * shows; then right behind the last byte, which some programs do not bear. */
 static int run_fenced(struct heap *heap, struct err *err)
 {
-	static const uint16_t more[] = { PLAN_FENCE_FRONT, PLAN_FENCE_EXACT };
-	int r;
+	bool placed = heap->request->fence.flags != 0;
+	int r = 0;
 
-	heap->fencing = true;
-	r = runner_run(&heap->runner, err);
-	for (size_t i = 0; i < ARRAY_SIZE(more); i++) {
-		if (r < 0 || heap->runner.interrupted || heap->report->findings.count > 0 ||
-		    heap->request->fence_flags != 0)
-			break;
-		heap->place = more[i];
-		heap->placed = heap->fenced;
-		r = runner_run(&heap->runner, err);
-	}
+	if (heap->request->fence.when == HEAP_FENCE_AFTERWARDS)
+		r = run_placed(heap, 0, err);
+	if (r == 0 && !placed && heap->report->findings.count == 0 &&
+	    heap->request->fence.when == HEAP_FENCE_AFTERWARDS && !heap->runner.interrupted)
+		r = run_placed(heap, PLAN_FENCE_FRONT, err);
+	if (r == 0 && !placed && !heap->runner.interrupted &&
+	    (heap->report->findings.count == 0 ? heap->request->fence.when == HEAP_FENCE_AFTERWARDS
+					       : begins_late(heap)))
+		r = run_placed(heap, PLAN_FENCE_EXACT | PLAN_FENCE_FILLED, err);
 	return r;
 }
 
@@ -362,8 +384,9 @@ static int run_all(struct heap *heap, struct err *err)
 		r = probe(heap, err);
 	if (r == 0 && !heap->runner.interrupted)
 		r = runner_run(&heap->runner, err);
-	if (r < 0 || heap->runner.interrupted || heap->request->fencing != HEAP_FENCE_AFTERWARDS ||
-	    heap->report->findings.count > 0)
+	if (r < 0 || heap->runner.interrupted || heap->request->fence.when == HEAP_FENCE_NEVER ||
+	    (heap->request->fence.when == HEAP_FENCE_AFTERWARDS &&
+	     heap->report->findings.count > 0))
 		return r;
 	return run_fenced(heap, err);
 }

@@ -23,6 +23,12 @@ enum heap_fencing {
 	HEAP_FENCE_INSTEAD,    /* all trials, in place of those with guards alone */
 };
 
+struct heap_fencing_wish {
+	enum heap_fencing when;
+	unsigned int trials; /* at least so many, of those that come afterwards */
+	uint16_t flags;	     /* PLAN_FENCE_… */
+};
+
 struct heap_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;
@@ -45,9 +51,7 @@ struct heap_request {
 	bool compare; /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
-	enum heap_fencing fencing;
-	unsigned int fence_trials;  /* at least so many, of those that come afterwards */
-	uint16_t fence_flags;	    /* PLAN_FENCE_… */
+	struct heap_fencing_wish fence;
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */
 	progress_fn progress;
 	void *progress_ctx;

@@ -116,8 +116,11 @@ static void judge_observers(struct investigation *inv)
 		if (!base || strcmp(o->name, observer_names[OBSERVE_NONE]) == 0)
 			base = o;
 	if (!base || !is_compared(base->name) ||
-	    strcmp(base->name, observer_names[OBSERVE_IDS]) == 0)
+	    strcmp(base->name, observer_names[OBSERVE_IDS]) == 0) {
+		VEC_FOREACH (&inv->observers, o)
+			o->enough = enough_trials(o->rate.rate);
 		return;
+	}
 	VEC_FOREACH (&inv->observers, o) {
 		const struct rate *without =
 			is_compared(o->name) ? &base->rate : rate_without(inv, base);

@@ -427,17 +427,13 @@ static void take_remains(struct event_log *log, const struct scan_report *report
 
 static void sweep_remains(struct scanner *scanner, struct remains *remains)
 {
-	struct snapshot snapshot = {
-		.pid = (int)remains->log->reader.header.pid,
-		.since_ns = remains->log->reader.header.start_realtime_ns,
-		.user = remains->log->reader.header.user,
-		.pieces = remains->pages.items,
-		.piece_count = remains->pages.count,
-		.mappings = remains->swept.items,
-		.mapping_count = remains->swept.count,
-	};
+	struct snapshot snapshot = event_log_snapshot(remains->log);
 	struct recorded recorded = { scanner->symbols, &snapshot };
 
+	snapshot.pieces = remains->pages.items;
+	snapshot.piece_count = remains->pages.count;
+	snapshot.mappings = remains->swept.items;
+	snapshot.mapping_count = remains->swept.count;
 	sweep_mappings(scanner, &(struct scan_source){ &snapshot, read_recorded, &recorded, true });
 }
 

@@ -48,8 +48,8 @@ static void minimize_deinit(struct minimize *m)
 	VEC_DEINIT(&m->flights);
 	minimiser_free(m->minimiser);
 	target_deinit(&m->target);
-	strbuf_deinit(&m->items);
-	strbuf_deinit(&m->signatures);
+	strbuf_deinit(&m->told.items);
+	strbuf_deinit(&m->told.signatures);
 	mem_free(m->full);
 	runner_deinit(&m->runner);
 }
@@ -84,7 +84,7 @@ static int blind_baseline(struct minimize *m, struct err *err)
 
 	(void)err_set(err, -ENODATA, "the last %u runs of the full list said nothing about it: %s",
 		      BLIND_MAX,
-		      m->blind_why.code != 0 ? m->blind_why.message : "none reached its end");
+		      m->blind.why.code != 0 ? m->blind.why.message : "none reached its end");
 	return err_set_remedy(err,
 			      "try the command with all its %s by itself, or --keep all and look "
 			      "at the output in '%s/trials'",
@@ -101,12 +101,12 @@ static int tell(struct minimize *m, const struct ended_run *run, struct err *err
 
 	if (r < 0)
 		return r;
-	m->blind = report.outcome == MINIMISER_TARGET || report.outcome == MINIMISER_PASS
-			   ? 0
-			   : m->blind + 1;
-	if (m->blind > BLIND_MAX && run->purpose == MINIMISER_BASELINE)
+	m->blind.runs = report.outcome == MINIMISER_TARGET || report.outcome == MINIMISER_PASS
+				? 0
+				: m->blind.runs + 1;
+	if (m->blind.runs > BLIND_MAX && run->purpose == MINIMISER_BASELINE)
 		return blind_baseline(m, err);
-	if (m->blind > BLIND_MAX) {
+	if (m->blind.runs > BLIND_MAX) {
 		report.outcome = MINIMISER_PASS;
 		report.started = 0;
 	}
@@ -163,7 +163,7 @@ static int start_search(struct minimize *m, struct err *err)
 		&m->minimiser);
 	if (r < 0)
 		return err_set_errno(err, r, "cannot start the search");
-	m->blind = 0;
+	m->blind.runs = 0;
 	VEC_FOREACH (&m->early, run) {
 		if (r == 0)
 			r = tell(m,
@@ -189,8 +189,9 @@ static int look_for_target(struct minimize *m, const struct ended_run *run, stru
 						 .complete = run->complete,
 						 .told = run->told,
 						 .signatures = mem_strdup(run->signatures) }));
-	m->blind = run->told && (run->complete || run->signatures[0] != '\0') ? 0 : m->blind + 1;
-	if (m->blind > BLIND_MAX)
+	m->blind.runs =
+		run->told && (run->complete || run->signatures[0] != '\0') ? 0 : m->blind.runs + 1;
+	if (m->blind.runs > BLIND_MAX)
 		return blind_baseline(m, err);
 	if (run->told)
 		r = target_note(&m->target, m->cs, run->signatures, err);
@@ -251,9 +252,9 @@ static int minimize_next(void *ctx, unsigned int slot, struct run *ret, struct e
 				       .count = m->full_count };
 	int r = 1;
 
-	if (m->failed < 0) {
-		*err = m->err;
-		return m->failed;
+	if (m->late.code < 0) {
+		*err = m->late.err;
+		return m->late.code;
 	}
 	if (m->minimiser)
 		r = minimiser_next(m->minimiser, &plan);
@@ -273,7 +274,7 @@ static void minimize_prepare(void *ctx, const struct run *run, struct trial_job 
 	const struct trial_settings *settings = m->request->settings;
 	AUTO(mem_freep)
 	char *dir =
-		mem_printf("%s/%llu", settings->trials_path, (unsigned long long)job->number.value);
+		mem_printf("%s/%llu", settings->trials.path, (unsigned long long)job->number.value);
 
 	for (size_t i = 0; i < m->request->slot_env->count; i++)
 		strv_take(&job->env,
@@ -329,19 +330,20 @@ static void minimize_record(void *ctx, const struct run *run, struct trial_recor
 {
 	struct minimize *m = ctx;
 	const struct flight *flight = flight_of(m, run->position);
-	bool told = look_useful(m, record->end, &m->blind_why) == 0;
+	bool told = look_useful(m, record->end, &m->blind.why) == 0;
 
-	strbuf_clear(&m->items);
-	strbuf_clear(&m->signatures);
-	listtext_write(flight->tests, flight->count, &m->items);
+	strbuf_clear(&m->told.items);
+	strbuf_clear(&m->told.signatures);
+	listtext_write(flight->tests, flight->count, &m->told.items);
 	VEC_FOREACH (&record->signatures->list, s)
-		strbuf_addf(&m->signatures, "%s%s", m->signatures.len > 0 ? " " : "", s->id);
-	m->list_run = (struct list_run){ .items = strbuf_str(&m->items),
+		strbuf_addf(&m->told.signatures, "%s%s", m->told.signatures.len > 0 ? " " : "",
+			    s->id);
+	m->told.run = (struct list_run){ .items = strbuf_str(&m->told.items),
 					 .purpose = flight->purpose,
 					 .started = record->end->started,
 					 .complete = complete(m, record, flight->count),
 					 .told = told };
-	record->list_run = &m->list_run;
+	record->list_run = &m->told.run;
 }
 
 static bool minimize_ended(void *ctx, const struct run *run, bool failed)
@@ -353,17 +355,17 @@ static bool minimize_ended(void *ctx, const struct run *run, bool failed)
 					    .count = flight->count,
 					    .plan = flight->plan,
 					    .purpose = flight->purpose,
-					    .started = m->list_run.started,
-					    .complete = m->list_run.complete,
-					    .told = m->list_run.told,
-					    .signatures = strbuf_str(&m->signatures) },
-		       &m->err);
+					    .started = m->told.run.started,
+					    .complete = m->told.run.complete,
+					    .told = m->told.run.told,
+					    .signatures = strbuf_str(&m->told.signatures) },
+		       &m->late.err);
 
 	mem_free(flight->tests);
 	*flight = (struct flight){ 0 };
 	if (r == 0)
-		r = minimize_keep_best(m, &m->err);
-	m->failed = r;
+		r = minimize_keep_best(m, &m->late.err);
+	m->late.code = r;
 	/* A late result may open the search again: next() decides. */
 	return false;
 }
@@ -500,9 +502,9 @@ int minimize_run(struct case_store *cs, const struct minimize_request *request,
 	r = resume(&m, &start, err);
 	if (r == 0)
 		r = runner_run(&m.runner, err);
-	if (r == 0 && m.failed < 0) {
-		*err = m.err;
-		r = m.failed;
+	if (r == 0 && m.late.code < 0) {
+		*err = m.late.err;
+		r = m.late.code;
 	}
 	ret->case_dir = case_dir(cs);
 	ret->program = request->framework->setup.program;

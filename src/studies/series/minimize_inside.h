@@ -36,6 +36,23 @@ struct early_run {
 	char *signatures;
 };
 
+struct blindness {
+	unsigned int runs; /* in a row that said nothing */
+	struct err why;	   /* why the latest of them did not */
+};
+
+/* Between record() and ended(). */
+struct told_run {
+	struct strbuf items, signatures;
+	struct list_run run;
+};
+
+/* That a callback could not return. */
+struct late_error {
+	int code;
+	struct err err;
+};
+
 struct minimize {
 	const struct minimize_request *request;
 	const struct framework *framework;
@@ -50,21 +67,17 @@ struct minimize {
 	struct minimiser *minimiser; /* NULL while the target is not known */
 	uint64_t seed;
 	bool never_failed;
-	unsigned int blind;   /* runs in a row that said nothing */
-	struct err blind_why; /* why the latest of them did not */
+	struct blindness blind;
 
 	VEC(struct flight) flights;
 	uint64_t next_position;
 	uint32_t *full; /* the full list: up to the victim when that is known */
 	size_t full_count;
 
-	/* Between record() and ended(). */
-	struct strbuf items, signatures;
-	struct list_run list_run;
+	struct told_run told;
 
 	size_t written; /* length of the list in the file; 0 when there is none yet */
-	int failed;	/* an error that a callback could not return */
-	struct err err;
+	struct late_error late;
 };
 
 /* Stores this list as the file that people take. */

@@ -243,22 +243,35 @@ static bool same_place(const struct target *t, const struct signature *s)
 	       (!t->faults || same_fault(target->fault, s->fault));
 }
 
+/* Whose child it was depends on who started it: a test runner, or the command of one test. */
+static bool same_process(const struct signature *a, const struct signature *b)
+{
+	return a->stray == b->stray || (a->site && b->site && same_text(a->site, b->site));
+}
+
+static bool same_test(const struct target *t, const struct signature *s)
+{
+	const char *test = t->signature.test;
+
+	return !test || (s->test ? test_name_same(test, s->test) : t->lenient);
+}
+
+/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the crash
+ * that says so speaks for the others. */
+static bool speaks_for_others(const struct target *t, const struct signature *s)
+{
+	return t->faults && !t->exact && is_cut(s) && is_access(&t->signature);
+}
+
 /* Is this the target, as far as the target says? A signature from a run that did not tell its
  * tests, or that nobody observed, names no test or no site. */
 static bool alike(const struct target *t, const struct signature *s)
 {
 	const struct signature *target = &t->signature;
 
-	if (target->kind != s->kind)
+	if (target->kind != s->kind || !same_process(target, s))
 		return false;
-	/* Whose child it was depends on who started it: a test runner, or the command of one test.
-	 */
-	if (target->stray != s->stray &&
-	    !(target->site && s->site && same_text(target->site, s->site)))
-		return false;
-	/* A file that was cut, or written anew, fails whoever touches it next, in whatever way; the
-	 * crash that says so speaks for the others. */
-	if (t->faults && !t->exact && is_cut(s) && is_access(target))
+	if (speaks_for_others(t, s))
 		return true;
 	if (t->cuts && is_cut(target))
 		return false;
@@ -266,9 +279,7 @@ static bool alike(const struct target *t, const struct signature *s)
 		return false;
 	if (target->kind == FAILURE_EXIT && target->exit_status != s->exit_status)
 		return false;
-	if (target->test && !(s->test ? test_name_same(target->test, s->test) : t->lenient))
-		return false;
-	if (!same_place(t, s))
+	if (!same_test(t, s) || !same_place(t, s))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
 		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);

@@ -743,6 +743,7 @@ static bool begin_call(struct backtracker *reader, struct where *where, uint64_t
 	static const char *const names[] = { "rdi", "rsi", "rdx", "r10", "r8", "r9" };
 	const struct registers *now = &reader->frames[0].registers;
 
+	*where = (struct where){ .at = reader->frames[0].pc };
 	*value = reader->record->raw.fault_address;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		where->reg = arch_register_find(arch_native(), names[i]);
@@ -779,8 +780,6 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 	*where = (struct where){ .at = reader->frames[0].pc };
 	if (record->signo == SIGFPE)
 		return begin_division(reader, where, value);
-	if (record->signo == SIGSYS)
-		return begin_call(reader, where, value);
 	if (!in_code) {
 		/* Jumped to: the caller has the pointer. */
 		reader->ret->executes = true;
@@ -831,7 +830,8 @@ int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		return err_set(err, -ENODATA,
 			       "the signal was sent: no instruction read a bad value");
 	}
-	if (reader.count > 0 && begin(&reader, &where, &value)) {
+	if (reader.count > 0 &&
+	    (record->raw.signo == SIGSYS ? begin_call : begin)(&reader, &where, &value)) {
 		ret->pointer = value;
 		if (!ret->by_index)
 			find_pointed(record, value, &ret->pointed, &ret->pointed_former);

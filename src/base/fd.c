@@ -58,14 +58,18 @@ int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct
 	return 0;
 }
 
-int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err)
+static int read_whole(const char *path, int flags, size_t limit, char **ret, size_t *ret_len,
+		      struct err *err)
 {
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
 	AUTO(mem_freep) char *data = NULL;
 	size_t len = 0, room = 4096;
+	struct stat st;
 
 	if (fd < 0)
 		return err_set_errno(err, -errno, "cannot open '%s'", path);
+	if (flags & O_NOFOLLOW && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		return err_set(err, -EINVAL, "'%s' is a link or no ordinary file", path);
 	data = mem_alloc(room + 1);
 	for (;;) {
 		ssize_t n = read(fd, data + len, room - len);
@@ -89,6 +93,16 @@ int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struc
 	if (ret_len)
 		*ret_len = len;
 	return 0;
+}
+
+int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err)
+{
+	return read_whole(path, 0, limit, ret, ret_len, err);
+}
+
+int file_read_plain(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err)
+{
+	return read_whole(path, O_NOFOLLOW | O_NONBLOCK, limit, ret, ret_len, err);
 }
 
 bool file_holds_at(int dir, const char *name, const void *bytes, size_t len)

@@ -25,6 +25,8 @@ int fd_write_all(int fd, const void *bytes, size_t len, const char *name, struct
 /* Reads a whole file of at most `limit` bytes; longer ones are an error (-EFBIG). The result is
  * NUL-terminated and the caller's to free. */
 int file_read(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
+/* The same for what a stranger may have put there: no link, and nothing that one would wait for. */
+int file_read_plain(const char *path, size_t limit, char **ret, size_t *ret_len, struct err *err);
 
 /* Is `name` in directory `dir` a file with exactly these bytes? */
 bool file_holds_at(int dir, const char *name, const void *bytes, size_t len);

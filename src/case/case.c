@@ -224,6 +224,24 @@ static int open_trials(struct case_store *cs, enum case_mode mode, struct err *e
 	return r;
 }
 
+/* Of trials that ran when an earlier redhand was killed. Nobody runs one now: slots hold the lock,
+ * too. The same numbers need not come again. */
+static void drop_unfinished(struct case_store *cs)
+{
+	int fd = openat(cs->trials_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int64_t last = INT64_MAX;
+	char *end;
+
+	(void)db_get_int(&cs->db, "SELECT coalesce(max(number), 0) FROM trial", &last, NULL);
+	while (stream && (entry = readdir(stream)) != NULL)
+		if (strtoll(entry->d_name, &end, 10) > last && *end == '\0')
+			(void)tree_remove_at(cs->trials_fd, entry->d_name, NULL);
+	if (stream)
+		(void)closedir(stream);
+}
+
 static int check_health(struct db *db, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
@@ -344,6 +362,8 @@ static int open_as_it_is(const char *dir, enum case_mode mode, struct case_store
 		r = open_trials(cs, mode, err);
 	if (r < 0)
 		return r;
+	if (mode == CASE_WRITE)
+		drop_unfinished(cs);
 	*ret = TAKE(cs);
 	return 0;
 }

@@ -249,7 +249,7 @@ static void note_stranger(struct bench *bench, const struct shown *shown)
 		return;
 	start->strayed = bench->request->start.seen_once;
 	start->moved = !start->strayed;
-	BENCH_SAY(bench, start->moved ? "chase:moved" : "chase:strayed");
+	BENCH_SAY(bench, start->moved ? "chase:moved" : "chase:others");
 }
 
 /* Only the failure that is chased counts; `record` comes between examine and ended. */

@@ -110,7 +110,7 @@ const struct sentence_row words_hunt[] = {
 
 	{ "chase:stored", "trials of this step that are in the case already: {0}" },
 	{ "chase:member", "from here on the hunt follows {0}" },
-	{ "chase:strayed", "this failure was seen once, and others came three times since: redhand first counts which failure is the most frequent" },
+	{ "chase:others", "this failure was seen once, and others came three times since: redhand first counts which failure is the most frequent" },
 	{ "chase:moved", "with watchpoints it fails in a way that was not seen before: redhand takes it for the same failure" },
 	{ "chase:failed", "who damaged it is not known: {0}" },
 	{ "chase:look", "running it until it fails, allocations {0?not }tracked, to see what was damaged" },

@@ -359,6 +359,7 @@ static void when_mistakes(void **state)
 		{ "new == 99999999999999999999", 7, "no number" },
 		{ "old = 1", 4, "does not belong here" },
 		{ "old * 2", 4, "does not belong here" },
+		{ "writer == a b", 12, "does not belong here" },
 		{ "xyzzyx", 0, "clears(BIT)" },
 	};
 
@@ -369,7 +370,7 @@ static void when_mistakes(void **state)
 		if (when_compile(rows[i].text, &when, &err) != -EINVAL)
 			fail_msg("'%s' was taken", rows[i].text);
 		mistake(err.message, rows[i].text, rows[i].at, rows[i].saying);
-		when_deinit(&when);
+		assert_int_equal(when.names.count, 0);
 	}
 }
 

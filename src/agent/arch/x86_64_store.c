@@ -219,22 +219,20 @@ static uint16_t vector_move(const struct parts *p)
 {
 	uint16_t whole = (uint16_t)(16u << p->vector_length);
 
-	if (p->map != 1)
-		return 0;
-	switch (p->opcode) {
-	case 0x11:
+	switch (p->map << 8 | p->opcode) {
+	case 0x111:
 		return p->rep ? 4 : p->repne ? 8 : whole;
-	case 0x13:
-	case 0x17:
-	case 0xd6:
+	case 0x113:
+	case 0x117:
+	case 0x1d6:
 		return 8;
-	case 0x29:
-	case 0x2b:
+	case 0x129:
+	case 0x12b:
 		return whole;
-	case 0x7e:
+	case 0x17e:
 		return p->w ? 8 : 4;
-	case 0x7f:
-	case 0xe7:
+	case 0x17f:
+	case 0x1e7:
 		return p->encoding == LEGACY && !p->operand16 && !p->rep ? 8 : whole;
 	default:
 		return 0;

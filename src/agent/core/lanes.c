@@ -222,8 +222,14 @@ struct thread *thread_adopt_sigsafe(void)
 	return self;
 }
 
-static void thread_begin(struct thread *self, uint64_t stack_high)
+/* Above the frame that a thread begins with are those of libc that call it (start_thread, clone3),
+ * and then libc's control block. A walk that may not go there is lost in every stack. */
+#define ROOT_BYTES 512u
+
+static void thread_begin(struct thread *self, uint64_t frame)
 {
+	uint64_t stack_high = frame + ROOT_BYTES;
+
 	thread_here->inside = 0;
 	thread_become(self);
 	guard_close(self);

@@ -405,6 +405,16 @@ static bool tries_again(struct access_step *step, uint64_t address)
 	return step->retries++ < RETRIES;
 }
 
+/* An access of the target's to memory of ours? The agent's own reads come back by themselves. */
+static bool fault_about(const siginfo_t *info, uint64_t rip, bool ours, struct fence_seen *ret)
+{
+	if (info->si_code <= 0 || !fence_holds(info->si_addr))
+		return false;
+	if (ours && (arch_fault_resume(rip) || (thread_self && thread_self->recovery_armed)))
+		return false;
+	return access_about_sigsafe((uint64_t)info->si_addr, ret);
+}
+
 static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr, rip = greg(context, REG_RIP);
@@ -416,9 +426,7 @@ static bool fault_signal(const siginfo_t *info, ucontext_t *context)
 	if (!step)
 		return false;
 	ours = rip - agent.text_low < agent.text_high - agent.text_low;
-	if (info->si_code <= 0 || !fence_holds((const void *)address) ||
-	    (ours && (arch_fault_resume(rip) || (thread_self && thread_self->recovery_armed))) ||
-	    !access_about_sigsafe(address, &seen)) {
+	if (!fault_about(info, rip, ours, &seen)) {
 		if (step->count) /* it faults elsewhere: the target's own */
 			step_end(step, context);
 		return false;

@@ -19,6 +19,8 @@
 #include "agent/core/retire.h"
 #include "agent/core/signals.h"
 
+#define LIBC_ROOM (120u << 10) /* what malloc takes from its heap, not by a mapping */
+
 /* What hooks and the record of a crash are made of. */
 static const int needed[] = {
 	SYS_getpid,
@@ -195,15 +197,23 @@ static bool filter_kills(uint64_t program)
 /* ---- on the way in ----------------------------------------------------------------------------
  */
 
+/* Blocks that lay elsewhere until now are libc's from here on. It asks for memory, and for a random
+ * number, when it is used first: it is to have room as if it had had the blocks. */
+static void libc_prepare(void)
+{
+	void *one = real.malloc(LIBC_ROOM), *other = real.malloc(LIBC_ROOM);
+
+	real.free(other);
+	real.free(one);
+}
+
 /* What needs system calls to go on is given up while they are to be had, and what is known by now
  * is written down. */
 static void step_back(void)
 {
 	FEATURES_TELL(end.leave);
-	/* Blocks that lay elsewhere until now are libc's from here on. It asks for memory, and for
-	 * a random number, when it is used first. */
 	if (agent.faults)
-		real.free(real.malloc(1));
+		libc_prepare();
 	signals_give_back();
 }
 

@@ -149,12 +149,17 @@ static int note_node(struct inquiry *inq, struct host_signs *signs)
 	const struct series_summary *s = &inq->known.summary;
 	const struct node_summary *odd = NULL;
 
-	signs->node_p = 1;
 	/* Of two machines both differ from the other one: it is where failures are. */
 	VEC_FOREACH (&s->nodes, node)
 		if (node->rate.rate > s->rate.rate && (!odd || node->p < odd->p))
 			odd = node;
-	if (!odd || odd->p >= NODE_P)
+	if (odd && odd->p >= NODE_P)
+		odd = NULL;
+	if (odd ? odd->p == signs->node_p : signs->node[0] == '\0')
+		return 0; /* known already */
+	signs->node[0] = '\0';
+	signs->node_p = 1;
+	if (!odd)
 		return 0;
 	(void)snprintf(signs->node, sizeof(signs->node), "%s",
 		       odd->node[0] != '\0' ? odd->node : "this one");
@@ -168,7 +173,7 @@ static int note_node(struct inquiry *inq, struct host_signs *signs)
 int machine_tell_node(struct inquiry *inq)
 {
 	VEC_FOREACH (&inq->evidence.list, e)
-		if (e->kind == EVIDENCE_HOST && e->host->node[0] == '\0')
+		if (e->kind == EVIDENCE_HOST)
 			return note_node(inq, e->host);
 	return 0;
 }
@@ -199,7 +204,7 @@ static int run(struct inquiry *inq)
 	int r;
 
 	e.host->core = -1;
-	e.host->core_p = 1;
+	e.host->core_p = e.host->node_p = 1;
 	signs_count_flips(&inq->evidence, e.host);
 	count_signals(inq, e.host);
 	r = note_node(inq, e.host);

@@ -819,7 +819,9 @@ static void read_holders(struct bench *bench, bool passed)
 
 	if (!stored)
 		return;
-	if (release->stores++ == 0 && keeper && !counted)
+	/* Whoever had the object made has its first reference. */
+	if (release->stores++ == 0 && keeper && !counted &&
+	    !(birth(log, last) && on_stack(birth(log, last), keeper, bench->symbols)))
 		tell_uncounted(bench, keeper);
 	copy_writer(bench, stored, &release->stored);
 	for (size_t i = release->first_holder; counted && i < bench->watchset.list.count; i++)

@@ -306,6 +306,8 @@ int when_compile(const char *text, struct when *ret, struct err *err)
 	skip_blanks(&c);
 	if (!c.broken && *c.at != '\0')
 		err_set_here(&c, c.at, "this does not belong here");
+	if (c.broken)
+		when_deinit(ret);
 	return c.broken ? -EINVAL : 0;
 }
 

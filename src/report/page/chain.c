@@ -23,11 +23,6 @@ static void card_begin(const struct page *page, const char *id, const char *titl
 	el_txt(page->h, "h3", NULL, title);
 }
 
-static void card_end(const struct page *page)
-{
-	el_end(page->h);
-}
-
 static void put_instruction(const struct page *page, const char *instruction)
 {
 	if (!instruction)
@@ -48,7 +43,7 @@ static void crash_card(const struct page *page, const struct crash *crash)
 		words ? words : "");
 	put_instruction(page, crash->instruction);
 	put_site(page, &crash->stack);
-	card_end(page);
+	el_end(page->h);
 }
 
 /* Of the trial that the verdict tells, else of any. */
@@ -81,7 +76,7 @@ static void value_card(const struct page *page, const struct crash *crash)
 		el_txt(page->h, "p", "dim", "It was loaded by:");
 		put_instruction(page, crash->origin);
 	}
-	card_end(page);
+	el_end(page->h);
 }
 
 static void home_card(const struct page *page)
@@ -104,7 +99,7 @@ static void home_card(const struct page *page)
 		el_txtf(page->h, "p", "dim", "A block of %" PRIu64 " bytes, %s.", v->victim->size,
 			v->victim->state == BLOCK_FREED || v->victim->former ? "freed" : "live");
 	}
-	card_end(page);
+	el_end(page->h);
 }
 
 static const char *writer_title(enum verdict_class class)
@@ -158,12 +153,12 @@ static void writer_card(const struct page *page)
 	if (v->instruction || v->width > 0 || v->values_known)
 		put_values(page);
 	put_site(page, &v->writer);
-	card_end(page);
+	el_end(page->h);
 	if (v->other.count == 0)
 		return;
 	card_begin(page, "other", v->class == VERDICT_RACE ? "The other thread" : "Who copied it");
 	put_site(page, &v->other);
-	card_end(page);
+	el_end(page->h);
 }
 
 /* Hops between the failure and the origin: what each says, folded. */
@@ -189,7 +184,7 @@ static void copies_card(const struct page *page)
 	}
 	el_end(page->h);
 	el_end(page->h);
-	card_end(page);
+	el_end(page->h);
 }
 
 /* What is left of the way, back to the allocation. */
@@ -209,7 +204,7 @@ static void step_cards(const struct page *page, const struct crash *crash)
 			title[0] = (char)(title[0] - 'a' + 'A');
 		card_begin(page, i == 0 ? "origin" : id, title);
 		put_site(page, &step->stack);
-		card_end(page);
+		el_end(page->h);
 	}
 }
 

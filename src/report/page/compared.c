@@ -24,7 +24,6 @@ struct writes {
 
 struct write_groups {
 	VEC(struct writes) list;
-	bool any_passing, any_failing;
 };
 
 static bool same_site(const struct write_seen *a, const struct write_seen *b)
@@ -64,8 +63,6 @@ static void gather(const struct investigation *inv, struct write_groups *groups)
 			group->failing = e->write;
 		else
 			group->passing = e->write;
-		groups->any_failing |= e->failing;
-		groups->any_passing |= !e->failing;
 		if (group->last == e->trial)
 			continue;
 		group->last = e->trial;
@@ -135,20 +132,18 @@ void page_beside(const struct page *page)
 	struct write_groups groups = { 0 };
 
 	gather(page->inv, &groups);
-	if (groups.any_failing && groups.any_passing) {
-		section_begin(page, "beside", "Failing beside passing",
-			      "Stores to the watched fields, in runs that failed and in runs that "
-			      "passed. Of values the last that was seen is shown.");
-		table_begin(page, "Stores in failing and in passing runs");
-		put_head(page, "field", "stored by", "failing runs", "passing runs",
-			 "value in a failing run", "value in a passing run", "difference", NULL);
-		for (int interest = 3; interest >= 0; interest--)
-			VEC_FOREACH (&groups.list, group)
-				if (interest_of(page->inv, group) == interest)
-					put_group(page, group);
-		table_end(page);
-		section_end(page);
-	}
+	section_begin(page, "beside", "Failing beside passing",
+		      "Stores to the watched fields, in runs that failed and in runs that "
+		      "passed. Of values the last that was seen is shown.");
+	table_begin(page, "Stores in failing and in passing runs");
+	put_head(page, "field", "stored by", "failing runs", "passing runs",
+		 "value in a failing run", "value in a passing run", "difference", NULL);
+	for (int interest = 3; interest >= 0; interest--)
+		VEC_FOREACH (&groups.list, group)
+			if (interest_of(page->inv, group) == interest)
+				put_group(page, group);
+	table_end(page);
+	section_end(page);
 	VEC_DEINIT(&groups.list);
 }
 
@@ -290,8 +285,6 @@ void page_machine(const struct page *page)
 	const struct host_signs *signs = host_signs(page->inv);
 	const struct series_summary *s = &page->inv->summary;
 
-	if (!has_machine(page))
-		return;
 	section_begin(page, "machine", "Is it the machine?", NULL);
 	if (signs)
 		put_signs(page, signs);

@@ -55,8 +55,7 @@ void table_end(const struct page *page);
 /* Opens a row or an element with an id that is made of a letter and a number. */
 void el_numbered(const struct page *page, const char *tag, const char *prefix, uint64_t number);
 
-/* The sections, in order. Each says nothing, heading included, when the case has nothing for it;
- * the first two are always there. */
+/* The sections, in order; each only where the case has something for it (has_…()). */
 void page_verdict(const struct page *page);
 void page_chain(const struct page *page);
 void page_block(const struct page *page);

@@ -66,8 +66,6 @@ void page_ledger(const struct page *page)
 	static const enum ledger_status order[] = { LEDGER_CONFIRMED, LEDGER_OPEN, LEDGER_EXCLUDED,
 						    LEDGER_UNTESTED };
 
-	if (!has_ledger(page))
-		return;
 	section_begin(page, "ledger", "Every explanation, and what became of it", NULL);
 	table_begin(page, "Explanations");
 	put_head(page, "status", "explanation", "experiment", "because", "evidence", NULL);
@@ -121,8 +119,6 @@ void page_journal(const struct page *page)
 	const struct investigation *inv = page->inv;
 	size_t d = 0, c = 0;
 
-	if (!has_journal(page))
-		return;
 	section_begin(page, "journal", "What was done, and why", NULL);
 	el(page->h, "ol", "class", "journal", NULL);
 	while (d < inv->decisions.list.count || c < inv->choices.list.count) {
@@ -195,8 +191,6 @@ void page_evidence(const struct page *page)
 {
 	size_t left_out = 0;
 
-	if (!has_evidence(page))
-		return;
 	section_begin(page, "evidence", "Evidence", NULL);
 	put_kinds(page);
 	table_begin(page, "Evidence");

@@ -85,8 +85,6 @@ void page_strip(const struct page *page)
 {
 	const struct series_summary *s = &page->inv->summary;
 
-	if (!has_strip(page))
-		return;
 	section_begin(
 		page, "rate", "How often it fails",
 		"Every trial in order, a lane for each slot or machine. Failures that come in a row stand "
@@ -153,8 +151,6 @@ bool has_observers(const struct page *page)
 
 void page_observers(const struct page *page)
 {
-	if (!has_observers(page))
-		return;
 	section_begin(page, "observers", "What observing does to it",
 		      "The rate under each observer with its 95 % interval. The dashed line is the "
 		      "rate that they are compared with.");
@@ -270,8 +266,6 @@ void page_minimal(const struct page *page)
 {
 	const struct trigger_set *trigger = &page->inv->trigger;
 
-	if (!trigger->known)
-		return;
 	section_begin(page, "minimal", "Which tests it takes", NULL);
 	el_txtf(page->h, "p", "why", "%zu of %zu%s", trigger->items.count, trigger->total,
 		trigger->proven
@@ -295,8 +289,6 @@ void page_breadcrumbs(const struct page *page)
 {
 	size_t shown = 0;
 
-	if (!has_breadcrumbs(page))
-		return;
 	section_begin(page, "breadcrumbs", "Where it dies",
 		      "The last line that each failing trial printed, in the order of the log.");
 	draw_crumbs(page->h, page->dots);
@@ -348,8 +340,6 @@ void page_trials(const struct page *page)
 {
 	size_t shown = 0, failed = 0;
 
-	if (!has_trials(page))
-		return;
 	section_begin(
 		page, "trials", "Failing trials",
 		"redhand show NUMBER tells all about one. Keys: j and k go from one to the next.");

@@ -323,7 +323,7 @@ int sentinel_open(const char *dir, struct sentinel *ret, struct err *err)
 	size_t len = 0;
 	int r;
 
-	r = file_read(path, FILE_MAX, &text, &len, NULL);
+	r = file_read_plain(path, FILE_MAX, &text, &len, NULL);
 	if (r == -ENOENT || r == -ENOTDIR) {
 		(void)err_set(err, -ENOENT, "there is no sentinel in '%s'", dir);
 		return err_set_remedy(err,

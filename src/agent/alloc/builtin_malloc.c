@@ -46,6 +46,7 @@ static void real_free(void *ptr)
 	builtin_inside = outer;
 }
 
+/* Patched entries lead here by a jump, so the hook sees the caller of the function itself. */
 #define GATE(name, number, ret, parameters, types, arguments)              \
 	static ret gate_##name parameters                                  \
 	{                                                                  \

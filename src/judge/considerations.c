@@ -385,9 +385,8 @@ static bool let_through(const struct weighing *w)
 	return failed || w->facts->list->failed > 0;
 }
 
-/* A reader that runs over an end is seen at the end, and one with an index keeps the block's own
- * address in a register. Elsewhere only the page tells the block: the pointer may have come from
- * somewhere else. */
+/* Who runs over an end is seen at the end, and an index keeps the block's address in a register.
+ * Elsewhere only the page tells the block: the pointer may have come from somewhere else. */
 static bool stray_pointer(const struct weighing *w)
 {
 	const struct freed_use *use = w->proof->main->freed_use;

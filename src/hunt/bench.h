@@ -301,6 +301,9 @@ enum guards_reason guards_reason(const struct bench *bench);
 /* What trials with guards of any experiment found is kept: bench->guards.seen, and how many
  * findings tell why it fails. */
 struct heap_report;
+/* What trials with guards could have shown, without those that failed in another way. */
+int guards_tell(struct bench *bench, const struct series_identity *identity,
+		struct experiment_made *made, struct err *err);
 int guards_take(struct bench *bench, const struct series_identity *identity,
 		const struct heap_report *report, struct err *err);
 /* What they showed becomes evidence. */

@@ -22,6 +22,10 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	int r;
 
 	heap_fence_experiment(report, &made);
+	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, identity,
+				HEAP_ARM_FENCE, &made, inq->err);
+	if (r < 0)
+		return r;
 	evidence_add_experiment(evidence, &made);
 	heap_evidence(report, &list);
 	/* Whoever asks the kernel whether something is there has no failure to explain. */

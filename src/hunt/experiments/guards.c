@@ -148,6 +148,17 @@ void guards_count(struct bench *bench, const struct heap_report *report)
 		bench->guards.trial_s = report->seconds / (double)report->heap.trials;
 }
 
+int guards_tell(struct bench *bench, const struct series_identity *identity,
+		struct experiment_made *made, struct err *err)
+{
+	int r = bystanders_discount(bench->request->others, bench->request->target,
+				    bench->runner.cs, identity, HEAP_ARM_HEAP, made, err);
+
+	if (r == 0)
+		evidence_add_experiment(&bench->ret->evidence, made);
+	return r;
+}
+
 /* Do all trials with guards die where the first crash did? Then what stands in new blocks and in
  * freed ones does not matter: both were overwritten. */
 static void note_same_fault(struct bench *bench, const struct heap_report *report)
@@ -182,7 +193,9 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 			note_same_fault(bench, report);
 		guards_count(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
-		evidence_add_experiment(&bench->ret->evidence, &made);
+		r = guards_tell(bench, &heap.identity, &made, err);
+	}
+	if (r == 0) {
 		r = guards_take(bench, &heap.identity, report, err);
 		set_watch_on_damage(bench, report);
 	}

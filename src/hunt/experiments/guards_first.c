@@ -73,10 +73,13 @@ int hit_look_for_damage(struct inquiry *inq)
 	if (report.heap.trials > 0)
 		inq->known.guarded_s = report.seconds / (double)report.heap.trials;
 	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
+	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, &heap.identity,
+				HEAP_ARM_HEAP, &made, inq->err);
 	evidence_add_experiment(&inq->evidence, &made);
 	before = inq->evidence.list.count;
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
-	r = take_damage(inq, &heap.identity, &report);
+	if (r == 0)
+		r = take_damage(inq, &heap.identity, &report);
 	if (r == 0)
 		r = observers_tell_effect(inq, "with:guards", hunt_rate_of_all(inq), &report.heap);
 	if (r == 0 && report.findings.count > 0 && inq->evidence.list.count == before)

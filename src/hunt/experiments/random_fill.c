@@ -72,9 +72,10 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 		guards_count(bench, report);
 		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
-		evidence_add_experiment(&bench->ret->evidence, &made);
+		r = guards_tell(bench, &heap.identity, &made, err);
 		/* Guards are on here, too: what they find damaged is no less so. */
-		r = guards_take(bench, &heap.identity, report, err);
+		if (r == 0)
+			r = guards_take(bench, &heap.identity, report, err);
 	}
 	bench->filled += report->heap.failed > 0 ? report->heap.trials : 0;
 	bench->runner.interrupted |= report->interrupted;

@@ -102,6 +102,9 @@ static int set_match(struct inquiry *inq)
 		/* A failed test of every run is no crash's rival. */
 		if (s->signature.kind == FAILURE_SIGNAL)
 			bystanders_note(&inq->known.others, &inq->known.match, &s->signature);
+		else if (s->always)
+			bystanders_note_always(&inq->known.others, &inq->known.match,
+					       &s->signature);
 	}
 	if (failed > inq->known.summary.rate.trials)
 		failed = inq->known.summary.rate.trials;

@@ -8,7 +8,10 @@ void bystanders_deinit(struct bystanders *bystanders)
 {
 	VEC_FOREACH (&bystanders->list, s)
 		signature_deinit(s);
+	VEC_FOREACH (&bystanders->always, s)
+		signature_deinit(s);
 	VEC_DEINIT(&bystanders->list);
+	VEC_DEINIT(&bystanders->always);
 }
 
 void bystanders_note(struct bystanders *bystanders, const struct target *target,
@@ -20,6 +23,17 @@ void bystanders_note(struct bystanders *bystanders, const struct target *target,
 		return;
 	signature_copy(&copy, signature);
 	VEC_PUSH(&bystanders->list, copy);
+}
+
+void bystanders_note_always(struct bystanders *bystanders, const struct target *target,
+			    const struct signature *signature)
+{
+	struct signature copy;
+
+	if (target_is(target, signature))
+		return;
+	signature_copy(&copy, signature);
+	VEC_PUSH(&bystanders->always, copy);
 }
 
 struct series_walk {
@@ -56,14 +70,25 @@ int bystanders_read(struct bystanders *bystanders, const struct target *target,
 }
 
 /* Known again under another observer, as the target is. */
+static bool is_again(const struct signature *known, const struct signature *signature)
+{
+	return target_is(&(struct target){ .faults = true, .known = true, .signature = *known },
+			 signature);
+}
+
 bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature)
 {
-	VEC_FOREACH (&bystanders->list, s) {
-		const struct target known = { .faults = true, .known = true, .signature = *s };
-
-		if (target_is(&known, signature))
+	VEC_FOREACH (&bystanders->list, s)
+		if (is_again(s, signature))
 			return true;
-	}
+	return false;
+}
+
+static bool is_always(const struct bystanders *bystanders, const struct signature *signature)
+{
+	VEC_FOREACH (&bystanders->always, s)
+		if (strcmp(s->id, signature->id) == 0)
+			return true;
 	return false;
 }
 
@@ -72,13 +97,15 @@ struct dropping {
 	const struct target *target;
 	struct case_store *cs;
 	VEC(uint64_t) trials;
+	unsigned int arm;
+	uint64_t untold; /* trials of that arm that showed only what is known besides */
 };
 
 static void look_at(void *ctx, const struct run_row *row)
 {
 	struct dropping *dropping = ctx;
 	const char *at = row->signatures;
-	bool target = false, other = false;
+	bool target = false, other = false, unknown = false;
 
 	while (*at != '\0') {
 		size_t len = strcspn(at, " ");
@@ -86,14 +113,28 @@ static void look_at(void *ctx, const struct run_row *row)
 		AUTO(signature_deinit) struct signature signature = { 0 };
 
 		if (case_signature(dropping->cs, id, &signature, NULL) == 0) {
+			bool known = bystanders_have(dropping->bystanders, &signature);
+
 			target |= target_is(dropping->target, &signature) ||
 				  target_kin(dropping->target, &signature);
-			other |= bystanders_have(dropping->bystanders, &signature);
+			other |= known;
+			unknown |= !known && !is_always(dropping->bystanders, &signature);
 		}
 		at += len + (at[len] == ' ');
 	}
 	if (other && !target)
 		VEC_PUSH(&dropping->trials, row->trial);
+	dropping->untold +=
+		row->signatures[0] != '\0' && !target && !unknown && row->arm == dropping->arm;
+}
+
+/* Which trials of the series failed in another way only? */
+static int look(struct dropping *dropping, const struct series_identity *identity, struct err *err)
+{
+	struct series_found found;
+	int r = case_series(dropping->cs, identity, 0, &found, err);
+
+	return r == 0 ? case_runs(dropping->cs, found.id, look_at, dropping, err) : r;
 }
 
 static bool is_dropped(const struct dropping *dropping, uint64_t trial)
@@ -109,15 +150,12 @@ int bystanders_drop(const struct bystanders *bystanders, const struct target *ta
 		    struct evidence_list *list, struct err *err)
 {
 	struct dropping dropping = { .bystanders = bystanders, .target = target, .cs = cs };
-	struct series_found found;
 	size_t kept = 0;
 	int r;
 
 	if (bystanders->list.count == 0)
 		return 0;
-	r = case_series(cs, identity, 0, &found, err);
-	if (r == 0)
-		r = case_runs(cs, found.id, look_at, &dropping, err);
+	r = look(&dropping, identity, err);
 	for (size_t i = 0; r == 0 && i < list->list.count; i++) {
 		struct evidence *e = &list->list.items[i];
 
@@ -128,6 +166,25 @@ int bystanders_drop(const struct bystanders *bystanders, const struct target *ta
 	}
 	if (r == 0)
 		list->list.count = kept;
+	VEC_DEINIT(&dropping.trials);
+	return r;
+}
+
+int bystanders_discount(const struct bystanders *bystanders, const struct target *target,
+			struct case_store *cs, const struct series_identity *identity,
+			unsigned int arm, struct experiment_made *made, struct err *err)
+{
+	struct dropping dropping = {
+		.bystanders = bystanders, .target = target, .cs = cs, .arm = arm
+	};
+	int r;
+
+	if (!bystanders || bystanders->list.count + bystanders->always.count == 0)
+		return 0;
+	r = look(&dropping, identity, err);
+	if (r == 0)
+		made->telling -= dropping.untold < made->telling ? dropping.untold : made->telling;
+	made->shown = made->shown < made->telling ? made->shown : made->telling;
 	VEC_DEINIT(&dropping.trials);
 	return r;
 }

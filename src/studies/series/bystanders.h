@@ -8,6 +8,9 @@
  */
 struct bystanders {
 	VEC(struct signature) list;
+	/* Of every run, beside the one that is hunted. What such a trial shows may be about both;
+	 * that it failed says nothing. */
+	VEC(struct signature) always;
 };
 
 void bystanders_deinit(struct bystanders *bystanders);
@@ -20,6 +23,10 @@ void bystanders_note(struct bystanders *bystanders, const struct target *target,
 int bystanders_read(struct bystanders *bystanders, const struct target *target,
 		    struct case_store *cs, struct err *err);
 
+/* The same of a failure that every run shows. */
+void bystanders_note_always(struct bystanders *bystanders, const struct target *target,
+			    const struct signature *signature);
+
 bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature);
 
 /* Takes evidence out of the list that is of trials of this series which failed as bystanders do and
@@ -27,3 +34,9 @@ bool bystanders_have(const struct bystanders *bystanders, const struct signature
 int bystanders_drop(const struct bystanders *bystanders, const struct target *target,
 		    struct case_store *cs, const struct series_identity *identity,
 		    struct evidence_list *list, struct err *err);
+
+/* Takes trials of one arm that showed nothing but bystanders and failures of every run out of what
+ * an experiment's failing trials tell: they did not fail as the target does. */
+int bystanders_discount(const struct bystanders *bystanders, const struct target *target,
+			struct case_store *cs, const struct series_identity *identity,
+			unsigned int arm, struct experiment_made *made, struct err *err);

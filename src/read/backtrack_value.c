@@ -1,6 +1,8 @@
 /* Where the bad value stands, when the code does not say where it was read. */
 #include "read/backtrack_inside.h"
 
+#include "arch/arch.h"
+
 #define FOUND_MAX 3u
 #define PLACES_MAX 8u
 #define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
@@ -182,6 +184,37 @@ static void drop_first(struct backtrack *backtrack)
 	backtrack->crooked = true;
 }
 
+/* The one variable of the functions on the stack that holds the wild pointer: a loop that went on
+ * through a list whose first element lies there. */
+static void take_slot(struct backtracker *reader)
+{
+	struct backtrack_step step = { .value = reader->ret->pointer,
+				       .width = 8,
+				       .by_value = true };
+	unsigned int sp = arch_native()->sp;
+	uint64_t at = 0, word, places = 0;
+
+	for (size_t i = 0; i < reader->count && reader->ret->pointer >= COMMON_VALUE; i++) {
+		const struct machine_frame *frame = &reader->frames[i];
+		uint64_t low = frame->registers.value[sp];
+
+		if (!(frame->registers.known & 1u << sp) || frame->cfa - low > LARGEST_HOME)
+			break;
+		for (; low < frame->cfa; low += sizeof(word))
+			if (symbols_read(reader->symbols, &reader->snapshot, low, &word,
+					 sizeof(word)) &&
+			    word == reader->ret->pointer) {
+				at = low;
+				places++;
+			}
+	}
+	if (places != 1)
+		return;
+	step.instruction = mem_strdup("(found by its value)");
+	backtrack_name_home(reader, at, false, &step);
+	VEC_PUSH(&reader->ret->steps, step);
+}
+
 void backtrack_take_found(struct backtracker *reader)
 {
 	if (is_led_astray(reader->ret)) {
@@ -192,4 +225,6 @@ void backtrack_take_found(struct backtracker *reader)
 		(void)take_value(reader, reader->ret->pointer);
 	else
 		take_crooked(reader);
+	if (reader->ret->steps.count == 0)
+		take_slot(reader);
 }

@@ -149,7 +149,9 @@ struct homes {
 	bool said_stored;	       /* who stored a pointer, where more cannot be told */
 	bool other_way;		       /* to watch them, when this one leads to few victims */
 	bool pages;		       /* they are watched on pages, any number of blocks */
-	bool no_frames;		       /* hooks on functions with variables seem to hide it */
+	uint64_t stride; /* between places in a block that failing trials had it from; 0: one place
+			  */
+	bool no_frames;	 /* hooks on functions with variables seem to hide it */
 	unsigned int harmless;
 	bool watched;	/* the homes were watched, one way after the other */
 	bool followed;	/* …and where their values came from */

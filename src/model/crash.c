@@ -1,5 +1,6 @@
 #include "model/crash.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,15 +209,53 @@ static const struct frame *recursion_site(const struct stack *stack)
 	return site;
 }
 
+/* Is it a word of the name, or the name? */
+static bool has_word(const char *name, const char *word)
+{
+	const char *at = strcasestr(name, word);
+	size_t len = strlen(word);
+
+	return at && (at == name || !isalpha((unsigned char)at[-1])) &&
+	       !isalpha((unsigned char)at[len]);
+}
+
+/* Programs have functions of their own to stop themselves with: why is known by the caller. */
+static bool is_panic(const struct frame *frame)
+{
+	static const char *const parts[] = { "panic", "fatal", "abort", "assert", "terminate" };
+	static const char *const words[] = { "die",  "bug",	"fail",	 "failed",
+					     "oops", "failure", "error", "crash" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strcasestr(frame->function, parts[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (has_word(frame->function, words[i]))
+			return true;
+	return false;
+}
+
+static const struct frame *behind_panics(const struct stack *stack, const struct frame *site)
+{
+	const struct frame *end = stack->frames + stack->count, *at = site;
+
+	for (; at && at < end && at->function && frame_is_telling(at); at++)
+		if (!is_panic(at))
+			return at;
+	return site;
+}
+
 const struct frame *crash_site(const struct crash *crash)
 {
 	const struct frame *recursion =
 		crash->fault == FAULT_STACK_OVERFLOW ? recursion_site(&crash->stack) : NULL;
+	const struct frame *site;
 
 	if (recursion)
 		return recursion;
 	/* Who jumped to nowhere is the caller; nowhere has no name. */
-	return first_telling(&crash->stack, crash->fault == FAULT_EXECUTE);
+	site = first_telling(&crash->stack, crash->fault == FAULT_EXECUTE);
+	return crash->fault == FAULT_ABORT ? behind_panics(&crash->stack, site) : site;
 }
 
 bool frame_is_interpreter(const struct frame *frame)

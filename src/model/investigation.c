@@ -80,6 +80,26 @@ const struct crash *investigation_crash(const struct investigation *inv)
 	return NULL;
 }
 
+const struct stack *investigation_accused(const struct investigation *inv)
+{
+	static const char *const acts[] = { "step:bad-write",	"step:freed-again",
+					    "step:freed-wrong", "step:given-back",
+					    "step:over-read",	"step:first-use",
+					    "step:freed-use" };
+	const struct verdict *v = &inv->verdict;
+	const struct crash *crash = investigation_crash(inv);
+
+	if (v->writer.count > 0)
+		return &v->writer;
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
+		VEC_FOREACH (&v->steps, step)
+			if (step->what.id && strcmp(step->what.id, acts[i]) == 0)
+				return &step->stack;
+	if (v->steps.count > 0)
+		return &v->steps.items[v->steps.count - 1].stack;
+	return crash ? &crash->stack : NULL;
+}
+
 bool investigation_keys(const struct investigation *inv, uint64_t *ret_right, uint64_t *ret_tried)
 {
 	bool found = false;

@@ -107,6 +107,10 @@ void investigation_deinit(struct investigation *inv);
 /* The crash that the verdict speaks of, or the one of the most frequent failure; NULL. */
 const struct crash *investigation_crash(const struct investigation *inv);
 
+/* The stack of what the verdict accuses; of a verdict that accuses nobody, its last step, or where
+ * it fails; NULL. */
+const struct stack *investigation_accused(const struct investigation *inv);
+
 /* The block that the field of the verdict is in: of a stale pointer the one that holds it; NULL. */
 const struct block_life *investigation_block(const struct investigation *inv);
 

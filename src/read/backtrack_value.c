@@ -1,10 +1,14 @@
 /* Where the bad value stands, when the code does not say where it was read. */
 #include "read/backtrack_inside.h"
 
+#include "arch/arch.h"
+
 #define FOUND_MAX 3u
 #define PLACES_MAX 8u
 #define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
 #define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
+
+static const char found_by_value[] = "(found by its value)"; /* in place of an instruction */
 
 /* The same field of another block of that kind: the code was right about the field and wrong about
  * which object, as it is when a loop has gone on. */
@@ -48,7 +52,7 @@ static void add_found(struct backtracker *reader, const struct log_value *found,
 				       .by_value = true,
 				       .by_field = by_field,
 				       .twins = twins,
-				       .instruction = mem_strdup("(found by its value)") };
+				       .instruction = mem_strdup(found_by_value) };
 
 	step.in = block_of(found);
 	backtrack_name_home(reader, found->where, false, &step);
@@ -182,6 +186,37 @@ static void drop_first(struct backtrack *backtrack)
 	backtrack->crooked = true;
 }
 
+/* The one variable of the functions on the stack that holds the wild pointer: a loop that went on
+ * through a list whose first element lies there. */
+static void take_slot(struct backtracker *reader)
+{
+	struct backtrack_step step = { .value = reader->ret->pointer,
+				       .width = 8,
+				       .by_value = true };
+	unsigned int sp = arch_native()->sp;
+	uint64_t at = 0, word, places = 0;
+
+	for (size_t i = 0; i < reader->count && reader->ret->pointer >= COMMON_VALUE; i++) {
+		const struct machine_frame *frame = &reader->frames[i];
+		uint64_t low = frame->registers.value[sp];
+
+		if (!(frame->registers.known & 1u << sp) || frame->cfa - low > LARGEST_HOME)
+			break;
+		for (; low < frame->cfa; low += sizeof(word))
+			if (symbols_read(reader->symbols, &reader->snapshot, low, &word,
+					 sizeof(word)) &&
+			    word == reader->ret->pointer) {
+				at = low;
+				places++;
+			}
+	}
+	if (places != 1)
+		return;
+	step.instruction = mem_strdup(found_by_value);
+	backtrack_name_home(reader, at, false, &step);
+	VEC_PUSH(&reader->ret->steps, step);
+}
+
 void backtrack_take_found(struct backtracker *reader)
 {
 	if (is_led_astray(reader->ret)) {
@@ -192,4 +227,6 @@ void backtrack_take_found(struct backtracker *reader)
 		(void)take_value(reader, reader->ret->pointer);
 	else
 		take_crooked(reader);
+	if (reader->ret->steps.count == 0)
+		take_slot(reader);
 }

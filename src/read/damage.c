@@ -63,7 +63,7 @@ void damage_tell_block(const struct log_findings *r, const struct log_block *blo
 		(void)event_log_allocation(home, block->context, r->of->symbols, &ret->allocated);
 	}
 	if (!ret->live && block->free_context != 0 && (freed_here || home))
-		(void)event_log_context(freed_here ? r->log : home, block->free_context,
+		(void)event_log_freeing(freed_here ? r->log : home, block->free_context,
 					r->of->symbols, &ret->freed);
 }
 

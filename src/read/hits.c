@@ -288,7 +288,7 @@ static struct block_life *tell_victim(const struct hit *caught, struct symbols *
 			continue;
 		life->state = BLOCK_FREED;
 		if (owner->free_context != 0)
-			(void)event_log_context(caught->log, owner->free_context, symbols,
+			(void)event_log_freeing(caught->log, owner->free_context, symbols,
 						&life->freed);
 		break;
 	}
@@ -320,7 +320,7 @@ static struct block_life *block_behind(const struct hit *caught, int base, struc
 	};
 	(void)event_log_allocation(log, owner->context, symbols, &life->allocated);
 	if (owner->state == LOG_BLOCK_FREED && owner->free_context != 0)
-		(void)event_log_context(log, owner->free_context, symbols, &life->freed);
+		(void)event_log_freeing(log, owner->free_context, symbols, &life->freed);
 	return life;
 }
 

@@ -679,8 +679,8 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 	return ret->count > 0;
 }
 
-bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
-			  struct stack *ret)
+static bool context_without_wrappers(struct event_log *log, uint32_t context,
+				     struct symbols *symbols, bool frees, struct stack *ret)
 {
 	struct snapshot snapshot;
 
@@ -689,8 +689,20 @@ bool event_log_allocation(struct event_log *log, uint32_t context, struct symbol
 	if (!log->wrappers)
 		log->wrappers = wrappers_new();
 	snapshot = event_log_snapshot(log);
-	wrappers_mark(log->wrappers, symbols, &snapshot, ret);
+	wrappers_mark(log->wrappers, symbols, &snapshot, frees, ret);
 	return true;
+}
+
+bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
+			  struct stack *ret)
+{
+	return context_without_wrappers(log, context, symbols, false, ret);
+}
+
+bool event_log_freeing(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret)
+{
+	return context_without_wrappers(log, context, symbols, true, ret);
 }
 
 char *event_log_key(struct event_log *log, const struct block_key *key, uint32_t context)

@@ -75,6 +75,10 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 bool event_log_allocation(struct event_log *log, uint32_t context, struct symbols *symbols,
 			  struct stack *ret);
 
+/* The same of a context that freed: frames that only handed their pointer on to free. */
+bool event_log_freeing(struct event_log *log, uint32_t context, struct symbols *symbols,
+		       struct stack *ret);
+
 /* Where the code at an address of the target really belongs: some instructions of hooked functions
  * run elsewhere. Any other address is returned as it is. */
 uint64_t event_log_original(const struct event_log *log, uint64_t address);

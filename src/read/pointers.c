@@ -184,7 +184,7 @@ void block_life_read(struct event_log *log, const struct log_block *block, const
 		ret->freed_events = events_since(log, block->freed_epoch);
 	(void)event_log_allocation(log, block->context, symbols, &ret->allocated);
 	if (block->free_context != 0)
-		(void)event_log_context(log, block->free_context, symbols, &ret->freed);
+		(void)event_log_freeing(log, block->free_context, symbols, &ret->freed);
 }
 
 static void add_life(struct event_log *log, const struct pointed *pointed, struct symbols *symbols,

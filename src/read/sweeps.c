@@ -161,7 +161,7 @@ static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_bl
 	}
 	fresh.key = event_log_key(home, &target->key, target->context);
 	(void)event_log_allocation(home, target->context, s->symbols, &fresh.allocated);
-	(void)event_log_context(s->log, target->free_context, s->symbols, &fresh.freed);
+	(void)event_log_freeing(s->log, target->free_context, s->symbols, &fresh.freed);
 	VEC_PUSH(&s->report->dangling, fresh);
 	return &s->report->dangling.items[s->report->dangling.count - 1];
 }

@@ -6,6 +6,7 @@
 #include "arch/code.h"
 #include "arch/store.h"
 #include "base/vec.h"
+#include "model/crash.h"
 
 #define DEPTH_MAX 3u	  /* wrappers around wrappers */
 #define CALL_BYTES_MIN 5u /* direct; through memory it is one more */
@@ -98,38 +99,55 @@ static bool is_wrapper(struct wrappers *wrappers, struct symbols *symbols,
 	return found;
 }
 
-/* Inlined, it has no code of its own that could show it: only those that are called after what they
- * pass on to. */
-static bool is_inlined_wrapper(const struct frame *frame)
+static bool has_one_of(const char *function, const char *const *names)
 {
-	static const char *const names[] = { "malloc", "calloc", "realloc", "zalloc" };
-
-	if (frame->kind != FRAME_INLINE || !frame->function)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcasestr(frame->function, names[i]))
+	for (; function && *names; names++)
+		if (strcasestr(function, *names))
 			return true;
 	return false;
 }
 
+/* Inlined, it has no code of its own that could show it: only those that are called after what they
+ * pass on to. */
+static bool is_inlined_wrapper(const struct frame *frame)
+{
+	static const char *const names[] = { "malloc", "calloc", "realloc", "zalloc", NULL };
+
+	return frame->kind == FRAME_INLINE && has_one_of(frame->function, names);
+}
+
+/* Called as such functions are, and the code shows it; xstrdup() works out the size by itself. */
+static bool hands_on(struct wrappers *wrappers, struct symbols *symbols,
+		     const struct snapshot *snapshot, bool frees, const struct frame *frame)
+{
+	static const char *const copies[] = { "strdup", "strndup", "memdup", NULL };
+	static const char *const allocates[] = { "alloc", NULL };
+	static const char *const gives_back[] = { "free",    "release", "unref", "decref", "delete",
+						  "destroy", "dealloc", "~",	 NULL };
+
+	if (frame->kind > FRAME_INLINE)
+		return false;
+	return (!frees && has_one_of(frame->function, copies)) ||
+	       (has_one_of(frame->function, frees ? gives_back : allocates) &&
+		is_wrapper(wrappers, symbols, snapshot, frame->address));
+}
+
 void wrappers_mark(struct wrappers *wrappers, struct symbols *symbols,
-		   const struct snapshot *snapshot, struct stack *stack)
+		   const struct snapshot *snapshot, bool frees, struct stack *stack)
 {
 	size_t i = 0;
 
-	while (i < DEPTH_MAX && i + 1 < stack->count && is_inlined_wrapper(&stack->frames[i]))
+	while (!frees && i < DEPTH_MAX && i + 1 < stack->count &&
+	       is_inlined_wrapper(&stack->frames[i]))
 		stack->frames[i++].flags |= FRAME_WRAPPER;
 	for (unsigned int depth = 0; depth < DEPTH_MAX && i < stack->count; depth++) {
-		uint64_t address = stack->frames[i].address;
 		size_t to = i;
 
-		while (to < stack->count && stack->frames[to].address == address)
+		while (to < stack->count && stack->frames[to].address == stack->frames[i].address)
 			to++;
 		/* Somebody must be left to be named. */
-		if (to == stack->count || stack->frames[i].kind > FRAME_INLINE ||
-		    !stack->frames[to - 1].function ||
-		    !strcasestr(stack->frames[to - 1].function, "alloc") ||
-		    !is_wrapper(wrappers, symbols, snapshot, address))
+		if (to == stack->count || frame_is_runtime(&stack->frames[to]) ||
+		    !hands_on(wrappers, symbols, snapshot, frees, &stack->frames[to - 1]))
 			return;
 		for (; i < to; i++)
 			stack->frames[i].flags |= FRAME_WRAPPER;

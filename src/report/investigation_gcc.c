@@ -71,13 +71,8 @@ static void verdict(const struct investigation *inv, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	const struct verdict *v = &inv->verdict;
-	const struct stack *where = &v->writer;
-	const struct crash *crash = investigation_crash(inv);
+	const struct stack *where = investigation_accused(inv);
 
-	if (where->count == 0 && v->steps.count > 0)
-		where = &v->steps.items[v->steps.count - 1].stack;
-	if (where->count == 0 && crash)
-		where = &crash->stack;
 	words_add(&v->sentence, &sb);
 	strbuf_addf(&sb, " [%s%s]", verdict_class_name(v->class),
 		    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : ", not firm");

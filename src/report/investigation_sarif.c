@@ -137,25 +137,32 @@ static json_t *code_flow(const struct investigation *inv)
 	return flow;
 }
 
-static const struct stack *place(const struct investigation *inv)
+/* The other places of the story: what hosts show beside the line. */
+static json_t *related(const struct investigation *inv, const struct frame *accused)
 {
-	const struct crash *crash = investigation_crash(inv);
+	json_t *list = json_array();
 
-	if (inv->verdict.writer.count > 0)
-		return &inv->verdict.writer;
-	if (inv->verdict.steps.count > 0)
-		return &inv->verdict.steps.items[inv->verdict.steps.count - 1].stack;
-	return crash ? &crash->stack : NULL;
+	VEC_FOREACH (&inv->verdict.steps, step) {
+		const struct frame *frame = shown_frame(&step->stack);
+		AUTO(mem_freep) char *what = words_of(&step->what);
+
+		if (frame && frame->file && frame->line > 0 &&
+		    !(accused->file && frame->line == accused->line &&
+		      strcmp(frame->file, accused->file) == 0))
+			(void)json_array_append_new(list, location(inv, frame, what));
+	}
+	return list;
 }
 
 static void add_places(const struct investigation *inv, json_t *result)
 {
-	const struct stack *stack = place(inv);
+	const struct stack *stack = investigation_accused(inv);
 	json_t *locations = json_array(), *flows = json_array(), *stacks = json_array();
 
 	if (stack && shown_frame(stack)) {
 		(void)json_array_append_new(locations, location(inv, shown_frame(stack), NULL));
 		(void)json_array_append_new(stacks, stack_json(inv, stack, NULL));
+		set(result, "relatedLocations", related(inv, shown_frame(stack)));
 	}
 	set(result, "locations", locations);
 	if (json_array_size(stacks) > 0)

@@ -69,6 +69,12 @@ static void frame_row(const struct verdict_screen *page, const char *label, cons
 	row(page, label, strbuf_str(&sb), 1);
 }
 
+/* A line that somebody can open. libc names its own files from the root of its sources. */
+static bool has_source(const struct frame *frame)
+{
+	return frame->file && (frame->kind == FRAME_PYTHON || frame->file[0] == '/');
+}
+
 /* Whoever calls main() is of no interest. */
 static bool is_outermost(const struct frame *frame)
 {
@@ -77,7 +83,8 @@ static bool is_outermost(const struct frame *frame)
 	       strcmp(frame->function, "start_thread") == 0;
 }
 
-/* On the way to the first frame that says something: names alone, on one line. */
+/* Who called it, on one line: the nearest one that has a line of source with it, as the first frame
+ * may be a wrapper that was not known as one; of the others names alone. */
 static void callers_row(const struct verdict_screen *page, const struct stack *stack)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
@@ -88,10 +95,17 @@ static void callers_row(const struct verdict_screen *page, const struct stack *s
 		const struct frame *frame = &stack->frames[i];
 		AUTO(mem_freep) char *name = screen_name(frame->function);
 
-		/* An interpreter's own functions say nothing beside those with a line. */
+		/* An interpreter's own functions, and containers, say nothing beside those with a
+		 * line. */
+		if (!frame_is_telling(frame))
+			continue;
 		if (stack->frames[from].file && !frame->file && frame->kind == FRAME_NATIVE)
 			continue;
-		strbuf_addf(&sb, "%s<- %s", sb.len > 0 ? " " : "", name);
+		strbuf_addf(&sb, "%s<- ", sb.len > 0 ? " " : "");
+		if (sb.len == strlen("<- ") && has_source(frame))
+			add_frame(page, frame, strlen("<-  <- main"), &sb);
+		else
+			strbuf_adds(&sb, name);
 	}
 	if (sb.len > 0)
 		row(page, "", strbuf_str(&sb), 1);
@@ -111,12 +125,6 @@ static void site_rows(const struct verdict_screen *page, const char *label,
 {
 	site_row(page, label, stack);
 	callers_row(page, stack);
-}
-
-/* A line that somebody can open. libc names its own files from the root of its sources. */
-static bool has_source(const struct frame *frame)
-{
-	return frame->file && (frame->kind == FRAME_PYTHON || frame->file[0] == '/');
 }
 
 /* From the innermost frame that says something on; where none of these names a line, up to the

@@ -129,6 +129,7 @@ const struct sentence_row words_hunt[] = {
 	{ "homes:key", "watching {0} of these places, in the same block of each run (same allocation site, same ordinal)" },
 	{ "homes:argument", "the damaged block was another one: watching {0} place{0:s} in what a function on the crash's stack is given" },
 	{ "homes:context", "watching {0} of these places in the newest blocks of the same allocation site" },
+	{ "homes:rows", "it is another element of an array each time: watching {0} elements at a time, by page protection" },
 	{ "homes:pages", "watching {0} of these places in all blocks of the same allocation site, by page protection" },
 	{ "homes:no-hook", "it does not fail with a hook on the function whose variable it is: watching the other places only" },
 	{ "homes:copied", "the value was only copied: watching where it was copied from, too" },

@@ -707,6 +707,63 @@ static int order_moved(void)
 	return samples[0] != 1;
 }
 
+struct chunk {
+	int ids[4];
+	struct chunk *next;
+};
+
+APART void ids_put(struct chunk *chunk, int count)
+{
+	for (int i = 0; i < count; i++)
+		chunk->ids[i] = i + 1000; /* guilty */
+}
+
+APART long chunks_sum(const struct chunk *chunk)
+{
+	long sum = 0;
+
+	for (; chunk; chunk = chunk->next)
+		sum += chunk->ids[0];
+	return sum;
+}
+
+/* A list in one frame: the loop has left the element whose link was overwritten. */
+static int frame_list(void)
+{
+	struct chunk last = { { 1, 2, 3, 4 }, NULL }, first = { { 1, 2, 3, 4 }, &last };
+
+	ids_put(&first, 5);
+	return chunks_sum(&first) == 0;
+}
+
+struct named {
+	char name[8];
+	struct named *next;
+};
+
+APART void name_copy(char *to, const char *from, size_t len)
+{
+	memcpy(to, from, len); /* guilty */
+	KEEP(to);
+}
+
+APART long names_sum(const struct named *named)
+{
+	long sum = 0;
+
+	for (; named; named = named->next)
+		sum += named->name[0];
+	return sum;
+}
+
+static int frame_copied(void)
+{
+	struct named last = { "last", NULL }, first = { "first", &last };
+
+	name_copy(first.name, "abcdefghijk", 12);
+	return names_sum(&first) == 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "field-name", "class narrow-write\nclass wide-write\nclass overflow\nwho name_set\n",
 	  field_name },
@@ -739,6 +796,9 @@ static const struct truth_case cases[] = {
 	{ "shelf-negative", "class narrow-write\nwho shelf_count\n", shelf_negative },
 	{ "frame-text", "class narrow-write\nclass overflow\nwho word_take\n", frame_text },
 	{ "frame-returned", "class narrow-write\nclass overflow\nwho word_take\n", frame_returned },
+	{ "frame-list", "class narrow-write\nclass overflow\nwho ids_put\n", frame_list },
+	{ "frame-copied", "class narrow-write\nclass wide-write\nclass overflow\nwho name_copy\n",
+	  frame_copied },
 	{ "global-next", "class narrow-write\nclass overflow\nwho level_set\n", global_next },
 	{ "efault-write", "class narrow-write\nclass wide-write\nclass overflow\nwho mode_set\n",
 	  efault_write },

@@ -549,6 +549,8 @@ static int watch_homes(struct bench *bench, struct err *err)
 			way = WAY_PAGES;
 		else if (many || !watch_round(bench, round))
 			way = !many && context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
+		if (way != WAY_SAME && bench->homes.stride != 0 && !context_is_crowded(bench))
+			break;
 		told = telling_level(bench);
 		/* A sound pointer explains nothing: the victim is still to be found. */
 		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&
@@ -574,6 +576,35 @@ static int watch_homes(struct bench *bench, struct err *err)
 			break;
 	}
 	bench->homes.other_way = false;
+	return r;
+}
+
+/* It is another element of an array each time, in a block that is found again: the elements are
+ * watched, in turns where there are more than watches, and anew when they turn out to lie closer.
+ */
+static int watch_rows(struct bench *bench, struct err *err)
+{
+	const struct crash_reading *first = bench->start.first;
+	uint64_t before = 0;
+	unsigned int turn = 0;
+	int r = 0;
+
+	while (r == 0 && bench->homes.stride != 0 && telling_level(bench) < 0 &&
+	       bench_may_go_on(bench) && bench_worth_watching(bench)) {
+		turn = bench->homes.stride == before ? turn + 1 : 0;
+		before = bench->homes.stride;
+		watchset_deinit(&bench->watchset);
+		bench->watchset = (struct watchset){ 0 };
+		if (!watchset_add_rows(&bench->watchset, &first->record,
+				       first->backtrack.steps.items, before, turn))
+			break;
+		if (turn == 0)
+			BENCH_SAY(bench, "homes:rows", said_number(bench->watchset.list.count));
+		bench->homes.pages = true;
+		bench->round.quiet_max = quiet_max(bench);
+		r = run_again(bench, err);
+		bench->round.quiet_max = 0;
+	}
 	return r;
 }
 
@@ -687,11 +718,13 @@ static void price(const struct inquiry *inq, struct price *ret)
 static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
+	int r;
 
 	BENCH_SAY(bench, "homes:found", said_number(bench->start.first->trial),
 		  said_number(bench->start.first->backtrack.steps.count));
 	bench->homes.watched = true;
-	return watch_homes(bench, inq->err);
+	r = watch_homes(bench, inq->err);
+	return r < 0 ? r : watch_rows(bench, inq->err);
 }
 
 const struct experiment_ops experiment_homes = { .name = "homes",

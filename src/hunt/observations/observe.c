@@ -383,7 +383,7 @@ static void see_caught(struct bench *bench, const struct crash_reading *crashed,
 	forget_copy(step, observation->write.write);
 	/* Named as the crash names it: the same in all trials. */
 	home_deinit(&observation->write.write->home);
-	home_copy(&observation->write.write->home, &step->home);
+	home_copy(&observation->write.write->home, &observation->home);
 	if (bench->probe.own.found &&
 	    watchset_through_freed_object(result, observation->write.write)) {
 		observation->write.write->free_basis =
@@ -433,7 +433,9 @@ static void see_level(struct bench *bench, const struct crash_reading *crashed,
 	observation.since_birth =
 		result.since_birth && (spec->by == LOCATE_KEY || spec->by == LOCATE_FRAME);
 	observation.birth_value = result.watched ? result.row.first_value : 0;
-	home_copy(&observation.home, &step->home);
+	home_copy(&observation.home,
+		  spec->row ? &bench->start.first->backtrack.steps.items[spec->level].home
+			    : &step->home);
 	if (step->in.id != 0) {
 		observation.in = mem_alloc(sizeof(*observation.in));
 		block_life_read(crashed->record.log, &step->in, "the home", bench->symbols,
@@ -655,6 +657,26 @@ static bool is_missed(const struct bench *bench, uint64_t trial)
 	return seen;
 }
 
+/* Fields of the elements of an array, all in one block: it is another element each time. */
+static void note_stride(struct bench *bench, const struct backtrack *backtrack)
+{
+	const struct backtrack *first = &bench->start.first->backtrack;
+	const struct backtrack_step *a = first->steps.items, *b = backtrack->steps.items;
+	uint64_t apart, rest;
+
+	if (first->steps.count == 0 || backtrack->steps.count == 0 || a->home.kind != HOME_BLOCK ||
+	    b->home.kind != HOME_BLOCK || a->in.key.stack_hash != b->in.key.stack_hash ||
+	    a->in.size != b->in.size || a->home.offset == b->home.offset)
+		return;
+	apart = (uint64_t)llabs(a->home.offset - b->home.offset);
+	while (bench->homes.stride != 0) {
+		rest = apart % bench->homes.stride;
+		apart = bench->homes.stride;
+		bench->homes.stride = rest;
+	}
+	bench->homes.stride = apart;
+}
+
 void read_failing(struct bench *bench)
 {
 	const struct crash_reading *crashed =
@@ -666,6 +688,7 @@ void read_failing(struct bench *bench)
 	bench->round.failed++;
 	if (!crashed->has_backtrack)
 		return;
+	note_stride(bench, &crashed->backtrack);
 	for (size_t i = 0; i < bench->watchset.list.count; i++) {
 		const struct watch_spec *spec = &bench->watchset.list.items[i];
 		const struct backtrack_step *step = same_step(&crashed->backtrack, spec);

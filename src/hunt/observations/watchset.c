@@ -91,6 +91,30 @@ bool watchset_add_step(struct watchset *watchset, const struct crash_record *rec
 	return true;
 }
 
+bool watchset_add_rows(struct watchset *watchset, const struct crash_record *record,
+		       const struct backtrack_step *step, uint64_t stride, unsigned int turn)
+{
+	static const uint64_t shifts[] = { 0, PLAN_WATCHES_MAX / 2, PLAN_WATCHES_MAX / 4 };
+	struct backtrack_step row = *step;
+	uint64_t first = (uint64_t)step->home.offset % stride, rows, turns;
+
+	if (step->home.offset < 0 || stride < step->width || step->in.size < first + step->width)
+		return false;
+	rows = (step->in.size - first - step->width) / stride + 1;
+	turns = (rows + PLAN_WATCHES_MAX - 1) / PLAN_WATCHES_MAX;
+	if (turn > 0 && (turns == 1 || turn >= turns * ARRAY_SIZE(shifts)))
+		return false;
+	for (uint64_t i = 0; i < rows && i < PLAN_WATCHES_MAX; i++) {
+		uint64_t at = turn % turns * PLAN_WATCHES_MAX + shifts[turn / turns] + i;
+
+		row.home.offset = (int64_t)(first + at % rows * stride);
+		if (!watchset_add_step(watchset, record, &row, 0, LOCATE_CONTEXT, 0))
+			return false;
+		watchset->list.items[watchset->list.count - 1].row = true;
+	}
+	return rows > 1;
+}
+
 bool watchset_add_source(struct watchset *watchset, const struct write_seen *write,
 			 const struct source_place *place, unsigned int level)
 {

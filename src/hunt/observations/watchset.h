@@ -29,7 +29,8 @@ struct watch_spec {
 	uint64_t identity, address; /* of the module, and in its file: global or function */
 	char *module;		    /* path; LOCATE_RESULT: the function, as a hook names it */
 	unsigned int argument;
-	int64_t offset;	 /* from the block's or object's start */
+	int64_t offset; /* from the block's or object's start */
+	bool row; /* of an array whose elements are all watched: told by that of the first crash */
 	uint64_t size;	 /* LOCATE_CONTEXT: of blocks of this size only; 0: any */
 	bool refused;	 /* the function cannot be hooked */
 	bool after_free; /* the watch goes on when the block is freed */
@@ -58,6 +59,10 @@ struct source_place {
 };
 
 /* Adds one for the home that a caught write copied its value from. */
+/* The place of that step in the elements of the array that it lies in: in all of them, or in as
+ * many as there are watches for, others at each turn. False: there is no such turn. */
+bool watchset_add_rows(struct watchset *watchset, const struct crash_record *record,
+		       const struct backtrack_step *step, uint64_t stride, unsigned int turn);
 bool watchset_add_source(struct watchset *watchset, const struct write_seen *write,
 			 const struct source_place *place, unsigned int level);
 

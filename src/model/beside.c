@@ -197,10 +197,12 @@ const uint8_t *beside_bytes(const struct beside_run *run, const struct beside_ro
 
 bool beside_odd(const struct beside *beside, const struct beside_row *row, unsigned int at)
 {
+	uint8_t passed = beside_bytes(&beside->passed.items[0], row)[at];
+
 	VEC_FOREACH (&beside->passed, run)
-		if (beside_bytes(run, row)[at] == beside_bytes(&beside->failed, row)[at])
+		if (beside_bytes(run, row)[at] != passed)
 			return false;
-	return true;
+	return beside_bytes(&beside->failed, row)[at] != passed;
 }
 
 const char *beside_moment_name(enum beside_moment moment)

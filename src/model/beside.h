@@ -51,7 +51,7 @@ void beside_deinit(struct beside *beside);
 /* The bytes of a row as this run has them. */
 const uint8_t *beside_bytes(const struct beside_run *run, const struct beside_row *row);
 
-/* Does the run have another byte there than every run that passed? */
+/* Do the runs that passed agree on this byte of the row, and not with the one that failed? */
 bool beside_odd(const struct beside *beside, const struct beside_row *row, unsigned int at);
 
 /* The identifiers in JSON: "same-code", "varies". */

@@ -204,9 +204,11 @@ static void put_run_heads(const struct page *page, const struct beside *beside)
 /* Of a large block rows that are alike are counted only. */
 static void put_block(const struct page *page, const struct beside *beside)
 {
-	unsigned int alike = 0;
+	unsigned int alike = 0, differ = 0;
 
-	el_txt(page->h, "p", NULL, "The same block in a run that failed and in runs that passed:");
+	el_txt(page->h, "p", NULL,
+	       "The same block in a run that failed and in runs that passed, each right after a "
+	       "store to the watched field:");
 	el(page->h, "ul", NULL);
 	put_moment(page, &beside->failed);
 	VEC_FOREACH (&beside->passed, run)
@@ -214,6 +216,8 @@ static void put_block(const struct page *page, const struct beside *beside)
 	el_end(page->h);
 	table_begin(page, "The block in a failing run and in passing runs");
 	put_run_heads(page, beside);
+	VEC_FOREACH (&beside->rows, row)
+		differ += row->difference == BESIDE_DIFFERS;
 	VEC_FOREACH (&beside->rows, row)
 		if (beside->rows.count <= FIELDS_MOST || row->watched ||
 		    row->difference != BESIDE_ALIKE)
@@ -223,6 +227,9 @@ static void put_block(const struct page *page, const struct beside *beside)
 	table_end(page);
 	if (alike > 0)
 		el_txtf(page->h, "p", "dim", "%u more bytes are alike.", alike);
+	if (differ == 0)
+		el_txt(page->h, "p", NULL,
+		       "At this moment nothing differs that is the same in all runs that passed.");
 }
 
 void page_beside(const struct page *page)

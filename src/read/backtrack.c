@@ -254,16 +254,21 @@ static bool is_of_thread(const struct backtracker *reader, const struct origin *
 		!origin->from.fixed && address - (uint64_t)origin->from.displacement == base);
 }
 
+/* Is it code of the C library? */
+static bool in_runtime(const struct backtracker *reader, size_t frame)
+{
+	const struct mapping *code = snapshot_mapping(&reader->snapshot, reader->frames[frame].pc);
+
+	return code && frame_is_runtime(&(struct frame){ .module = (char *)code->path });
+}
+
 /* Is it a variable of the library whose code reads it? */
 static bool is_own_of_runtime(const struct backtracker *reader, const struct where *where,
 			      const struct backtrack_step *step)
 {
-	const struct mapping *code =
-		snapshot_mapping(&reader->snapshot, reader->frames[where->frame].pc);
-
 	if (!step->of_thread && step->home.kind != HOME_GLOBAL)
 		return false;
-	return code && frame_is_runtime(&(struct frame){ .module = (char *)code->path }) &&
+	return in_runtime(reader, where->frame) &&
 	       (step->of_thread ||
 		frame_is_runtime(&(struct frame){ .module = step->home.module }));
 }
@@ -753,17 +758,55 @@ static bool find_access(struct backtracker *reader, struct where *where, bool in
 	return found;
 }
 
+/* Is the function that this frame runs the C library's own for that system call? `__read_chk()`,
+ * `pread()` of pread64 and `recv()` of recvfrom are. */
+static bool is_wrapper(const struct backtracker *reader, size_t frame, uint64_t call)
+{
+	AUTO(stack_deinit) struct stack called = { 0 };
+	const char *system = arch_system_call_name((uint32_t)call), *name;
+
+	symbols_name(reader->symbols, &reader->snapshot, reader->frames[frame].start, FRAME_EXACT,
+		     &called);
+	name = called.count > 0 ? called.frames[called.count - 1].function : NULL;
+	if (!name || !system)
+		return false;
+	name += strspn(name, "_");
+	return strncmp(name, system, strlen(system)) == 0 ||
+	       strncmp(name, system, strlen(name)) == 0;
+}
+
+/* On to whoever called the C library, if the same argument held the value there. What lies between
+ * differs from library to library: since 2.41 glibc's goes through functions that may be left by
+ * cancellation, and moves the arguments to and fro. */
+static void leave_runtime(const struct backtracker *reader, struct where *where,
+			  unsigned int argument, uint64_t value)
+{
+	uint64_t call = reader->frames[0].registers.value[arch_register_find(arch_native(), "rax")];
+	struct where out = *where;
+	uint64_t held = value;
+
+	while (in_runtime(reader, out.frame))
+		if (!caller_of(reader, &out))
+			return;
+	out.reg = argument_register(argument);
+	if (out.frame != where->frame && is_wrapper(reader, out.frame - 1, call) &&
+	    (!register_value(reader, out.frame, out.at, out.reg, 0, &held) || held == value))
+		*where = out;
+}
+
 /* A system call was given it: which of its arguments? */
 static bool begin_call(struct backtracker *reader, struct where *where, uint64_t *value)
 {
-	static const char *const names[] = { "rdi", "rsi", "rdx", "r10", "r8", "r9" };
+	static const char *const names[ARGUMENTS] = { "rdi", "rsi", "rdx", "r10", "r8", "r9" };
 	const struct registers *now = &reader->frames[0].registers;
 
 	*value = reader->record->raw.fault_address;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+	for (unsigned int i = 0; i < ARGUMENTS; i++) {
 		where->reg = arch_register_find(arch_native(), names[i]);
-		if (now->known & 1u << where->reg && now->value[where->reg] == *value)
+		if (now->known & 1u << where->reg && now->value[where->reg] == *value) {
+			leave_runtime(reader, where, i, *value);
 			return true;
+		}
 	}
 	return false;
 }

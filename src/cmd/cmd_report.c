@@ -209,10 +209,10 @@ static int report(const struct invocation *inv, struct err *err)
 		r = case_open(options->common.case_dir, CASE_READ, &cs, err);
 	if (r == 0)
 		r = investigation_read(cs, NULL, &contents.inv, err);
-	if (r == 0 && format == FORMAT_HTML) {
+	if (r == 0 && (format == FORMAT_HTML || format == FORMAT_JSON))
 		layout_read(&contents.inv);
+	if (r == 0 && format == FORMAT_HTML)
 		r = dots_read(cs, &contents.inv, &contents.dots, err);
-	}
 	if (r == 0)
 		r = take_root(options->root, &contents.inv, err);
 	if (r < 0)

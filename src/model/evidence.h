@@ -142,6 +142,13 @@ enum free_basis {
 };
 
 /* One store that was caught. */
+/* Bytes of the block, right after a store. */
+struct block_bytes {
+	struct strbuf bytes; /* empty: not known */
+	int64_t offset;	     /* of the first one in the block; outside of blocks from the home */
+	uint64_t nth; /* the how manieth store to the watched bytes, while they were watched */
+};
+
 struct write_seen {
 	struct home home;	   /* what was watched */
 	struct block_life *victim; /* the block of that home; NULL outside of blocks */
@@ -178,6 +185,7 @@ struct write_seen {
 	 * own arguments, and `base` the block there; store_len what is known of its length. */
 	bool copy;
 	enum free_basis free_basis;
+	struct block_bytes block;
 };
 
 /* The value that a faulting instruction could not use: the pointer that it went through, or the

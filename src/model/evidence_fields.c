@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 17
+#define EVIDENCE_VERSION 18
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -107,6 +107,12 @@ static void from_old_flags(struct archive *a, void *object)
 						 : FREE_SEEN;
 }
 
+static const struct model_field block_bytes_list[] = {
+	FIELD(BYTES, block_bytes, bytes), FIELD(U64, block_bytes, offset),
+	FIELD(U64, block_bytes, nth), { 0 },
+};
+static const struct model_fields block_bytes_fields = FIELDS(block_bytes, block_bytes_list);
+
 static const struct model_field write_seen_list[] = {
 	FIELD_OF(STRUCT, write_seen, home, home_fields),
 	FIELD_OF(PART, write_seen, victim, block_fields), FIELD(TEXT, write_seen, instruction),
@@ -128,7 +134,8 @@ static const struct model_field write_seen_list[] = {
 	FIELD_SINCE(5, U64, write_seen, nth_of_object),
 	FIELD_SINCE(5, BOOL, write_seen, new_was_block),
 	FIELD_UPTO_SINCE(5, CHOICE, write_seen, free_basis, FREE_BASES),
-	FIELD_SINCE(7, BOOL, write_seen, copy), FIELD_SINCE(14, TEXT, write_seen, registers), { 0 },
+	FIELD_SINCE(7, BOOL, write_seen, copy), FIELD_SINCE(14, TEXT, write_seen, registers),
+	FIELD_OF_SINCE(18, STRUCT, write_seen, block, block_bytes_fields), { 0 },
 };
 static const struct model_fields write_seen_fields = FIELDS(write_seen, write_seen_list);
 

@@ -491,6 +491,18 @@ static char *registers_text(const struct log_hit *hit)
 	return strbuf_take(&sb);
 }
 
+static void tell_bytes(const struct hit *caught, struct block_bytes *ret)
+{
+	const struct log_hit *hit = caught->hit;
+	struct log_hit_block block;
+
+	if (!log_hit_block(&caught->log->reader, hit->number, &block))
+		return;
+	strbuf_add(&ret->bytes, block.bytes, block.len);
+	ret->offset = (int64_t)(block.address - (hit->id != 0 ? hit->start : hit->address));
+	ret->nth = block.nth;
+}
+
 void hit_tell(const struct hit *caught, const struct writer *writer, struct symbols *symbols,
 	      struct write_seen *ret)
 {
@@ -528,6 +540,7 @@ void hit_tell(const struct hit *caught, const struct writer *writer, struct symb
 			ret->fit = FIT_UNKNOWN;
 		ret->base = tell_base(caught, writer, symbols);
 	}
+	tell_bytes(caught, &ret->block);
 	tell_stack(caught, writer, symbols, &ret->writer);
 	if (writer && !writer->system_call && !(hit->flags & LOG_HIT_IMPRECISE))
 		tell_copy(caught, writer, symbols, ret);

@@ -3,6 +3,8 @@
  */
 #include "report/report_investigation.h"
 
+#include "base/auto.h"
+#include "model/beside.h"
 #include "report/choices_json.h"
 #include "report/json.h"
 #include "report/notebook_json.h"
@@ -355,6 +357,47 @@ static json_t *series_json(const struct investigation *inv)
 	return array;
 }
 
+static json_t *beside_run_json(const struct beside_run *run)
+{
+	const struct block_bytes *block = &run->piece->write->block;
+	AUTO(strbuf_deinit) struct strbuf hex = { 0 };
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < block->bytes.len; i++)
+		strbuf_addf(&hex, "%02x", (unsigned char)block->bytes.data[i]);
+	set(object, "trial", count(run->piece->trial));
+	set(object, "evidence", count(run->piece->id));
+	set(object, "moment", json_text(beside_moment_name(run->moment)));
+	set(object, "store", count(block->nth));
+	set(object, "offset", json_integer(block->offset));
+	set(object, "memory", json_text(strbuf_str(&hex)));
+	return object;
+}
+
+static json_t *beside_row_json(const struct beside_row *row)
+{
+	json_t *object = json_object();
+
+	PUT(object, row, offset, len, name, watched);
+	set(object, "difference", json_text(beside_difference_name(row->difference)));
+	return object;
+}
+
+static json_t *beside_json(const struct investigation *inv)
+{
+	struct beside beside;
+	json_t *object;
+
+	if (!beside_find(inv, &beside))
+		return json_null();
+	object = json_object();
+	set(object, "failed", beside_run_json(&beside.failed));
+	set(object, "passed", JSON_LIST(&beside.passed, beside_run_json));
+	set(object, "rows", JSON_LIST(&beside.rows, beside_row_json));
+	beside_deinit(&beside);
+	return object;
+}
+
 void report_investigation_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/report/2");
@@ -369,5 +412,6 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 	set(object, "series", series_json(inv));
 	set(object, "trigger", trigger_json(&inv->trigger));
 	set(object, "evidence", JSON_LIST(&inv->evidence.list, evidence_json));
+	set(object, "beside", beside_json(inv));
 	json_print(object, out);
 }

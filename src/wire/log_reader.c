@@ -516,17 +516,36 @@ bool log_last(const struct log_reader *log, uint64_t address, struct log_last *r
 	return false;
 }
 
-const struct log_hit *log_hit(struct log_reader *log, uint32_t slot)
+/* Where region WATCH has its hits; so many bytes of them and of what follows must be there. */
+static const unsigned char *watch_hits(const struct log_reader *log, uint64_t bytes)
 {
 	const struct log_region *region = &log->header.regions[LOG_REGION_WATCH];
 	uint64_t hits = (sizeof(struct log_watch_area) + LOG_PAGE - 1) & ~(uint64_t)(LOG_PAGE - 1);
+
+	return region->bytes < hits + bytes ? NULL : log->bytes + region->offset + hits;
+}
+
+bool log_hit_block(const struct log_reader *log, uint64_t number, struct log_hit_block *ret)
+{
+	uint64_t hits = (uint64_t)LOG_HITS * LOG_HIT_SLOT;
+	const unsigned char *at = watch_hits(log, hits + LOG_HITS * sizeof(*ret));
+
+	if (!at)
+		return false;
+	memcpy(ret, at + hits + number % LOG_HITS * sizeof(*ret), sizeof(*ret));
+	return number && ret->number == number && ret->len <= LOG_HIT_BLOCK &&
+	       ret->check == log_hit_block_sum(number, ret);
+}
+
+const struct log_hit *log_hit(struct log_reader *log, uint32_t slot)
+{
+	const unsigned char *at = watch_hits(log, (uint64_t)LOG_HITS * LOG_HIT_SLOT);
 	struct log_hit head;
-	const unsigned char *at;
 	uint64_t sum;
 
-	if (slot >= LOG_HITS || region->bytes < hits + (uint64_t)LOG_HITS * LOG_HIT_SLOT)
+	if (slot >= LOG_HITS || !at)
 		return NULL;
-	at = log->bytes + region->offset + hits + (uint64_t)slot * LOG_HIT_SLOT;
+	at += (uint64_t)slot * LOG_HIT_SLOT;
 	memcpy(&head, at, sizeof(head));
 	if (!head.number)
 		return NULL;

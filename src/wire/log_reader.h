@@ -141,4 +141,7 @@ bool log_last(const struct log_reader *log, uint64_t address, struct log_last *r
  * the slot is empty or damaged (counted). */
 const struct log_hit *log_hit(struct log_reader *log, uint32_t slot);
 
+/* The bytes of the block right after that hit; false: not known. */
+bool log_hit_block(const struct log_reader *log, uint64_t number, struct log_hit_block *ret);
+
 #endif

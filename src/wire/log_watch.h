@@ -168,6 +168,18 @@ struct log_hit {
 };
 
 #define LOG_HIT_SLOT (1792u + LOG_HIT_STACK)
+#define LOG_HIT_BLOCK 256u
+
+/* Bytes of the block right after a hit: all of a small one, else those around what is watched;
+ * outside of blocks what is watched. Behind the hits, and in the same slot as the hit. */
+struct log_hit_block {
+	uint64_t number;  /* of the hit; 0: free */
+	uint64_t check;	  /* over everything behind it, and the number */
+	uint64_t address; /* of the first byte */
+	uint64_t nth;	  /* the how manieth hit on this object it is */
+	uint32_t len, reserved;
+	uint8_t bytes[LOG_HIT_BLOCK];
+};
 
 /* A system call that filled some of the watched bytes, where the kernel's writes cannot be caught.
  */
@@ -243,7 +255,8 @@ struct log_last {
 	uint64_t check; /* over everything before it */
 };
 
-/* Region WATCH; the hits follow, from a page boundary on. */
+/* Region WATCH; the hits follow, from a page boundary on, then the bytes of their blocks, which
+ * logs of an earlier redhand have not. */
 struct log_watch_area {
 	struct log_watch_row rows[LOG_WATCHES];
 	struct log_writer_row writers[LOG_WRITERS];
@@ -259,6 +272,7 @@ LOG_PIN(log_watched, 128);
 LOG_PIN(log_hit_owner, 40);
 LOG_PIN(log_hit_vectors, 576);
 LOG_PIN(log_hit, 1744);
+LOG_PIN(log_hit_block, 296);
 LOG_PIN(log_between_call, 48);
 LOG_PIN(log_between_other, 24);
 LOG_PIN(log_watch_changed, 656);
@@ -273,6 +287,12 @@ static inline uint64_t log_hit_sum(uint64_t number, const struct log_hit *hit, c
 				     sizeof(*hit) - sizeof(hit->number));
 
 	return checksum_long(sum, stack, hit->stack_bytes);
+}
+
+static inline uint64_t log_hit_block_sum(uint64_t number, const struct log_hit_block *block)
+{
+	return checksum_long(number, &block->address,
+			     sizeof(*block) - offsetof(struct log_hit_block, address));
 }
 
 static inline uint32_t log_last_slot(uint64_t address)

@@ -76,6 +76,8 @@ def exact(w):
     hit = seen.hits[0]
     w.equal((hit['new'], hit['owner'] == hit['id'], int(hit['stack']) > 100, hit['code'], hit['known']),
             ('7', True, True, '128', '1'), 'same: a hit is whole', seen)
+    w.equal([int(h['nth']) for h in seen.hits] == list(range(1, 1002)) and all(0 < int(h['block']) <= 256 for h in seen.hits), True,
+            'same: with the bytes of its block, hit by hit', seen)
 
 
 def widths(w):

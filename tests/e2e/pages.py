@@ -90,12 +90,30 @@ def check_against(doc, trials):
     assert texts("#prove code") == ([doc["prove_fix"]] if doc["prove_fix"] else [])
     assert page.eval("document.querySelectorAll('#ledger tbody tr').length") == len(doc["hypotheses"])
     assert page.eval("document.querySelectorAll('#evidence tbody tr').length") == min(200, len(doc["evidence"]))
+    if doc["beside"]:
+        check_beside(doc["beside"])
     failed = [trial["trial"] for trial in trials if trial["signatures"]]
     rows = [int(text) for text in texts("#trials tbody th")]
     assert set(rows) <= set(failed) and len(rows) <= 200, (rows, failed)
     assert len(texts("#observers tbody tr")) == len(doc["observers"])
     for row, observer in zip(texts("#observers tbody tr"), doc["observers"]):
         assert f"{observer['failed']} of {observer['trials']} failed" in row, (row, observer)
+
+
+def check_beside(beside):
+    """The bytes of the block in each run, those of a row together; what differs is marked, and nothing else."""
+    runs = [beside["failed"], *beside["passed"]]
+    shown = browser().eval("""Array.from(document.querySelectorAll('#beside tr:has(.bytes)'), tr => [tr.className,
+                              ...Array.from(tr.querySelectorAll('.bytes'), e => e.textContent)])""")
+    rows = [row for row in beside["rows"] if len(beside["rows"]) <= 24 or row["watched"] or row["difference"] != "alike"]
+    assert len(shown) == len(rows), (shown, rows)
+    for row, (marked, *cells) in zip(rows, shown):
+        parts = [bytes.fromhex(run["memory"])[row["offset"] - run["offset"]:][:row["len"]] for run in runs]
+        assert cells == [part.hex(" ") for part in parts], (row, cells)
+        assert (marked == "only") == (row["difference"] == "differs"), (row, marked)
+        assert row["difference"] != "alike" or len(set(parts)) == 1, (row, parts)
+    assert all(f"Trial {run['trial']}, " in text and f"after store {run['store']} to the field" in text
+               for run, text in zip(runs, texts("#beside li"))), texts("#beside li")
 
 
 def check_links():

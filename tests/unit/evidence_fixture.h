@@ -157,7 +157,22 @@ struct made_write {
 	unsigned int flags, not_flags; /* besides WRITE_LAST | WRITE_FOUND of a failing trial */
 	unsigned int traits;	       /* enum made_traits */
 	int tid;
+	uint64_t nth; /* with the bytes of the block: 0, 1, …, the new value, `behind` */
+	uint8_t behind;
 };
+
+static inline void made_bytes(struct block_bytes *block, const struct made_write *made,
+			      uint64_t new)
+{
+	uint8_t bytes[56];
+
+	for (uint8_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i;
+	memcpy(bytes + 24, &new, sizeof(new));
+	bytes[48] = made->behind;
+	strbuf_add(&block->bytes, bytes, sizeof(bytes));
+	block->nth = made->nth;
+}
 
 static inline struct evidence made_write(struct made_write made)
 {
@@ -188,6 +203,8 @@ static inline struct evidence made_write(struct made_write made)
 	w->when_ns = 5000000;
 	w->age = 7;
 	made_traits(w, made.traits);
+	if (made.nth > 0)
+		made_bytes(&w->block, &made, w->new);
 	return e;
 }
 

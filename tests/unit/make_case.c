@@ -165,8 +165,15 @@ static void narrow(struct case_store *cs)
 	for (uint64_t i = 1; i <= 3; i++) {
 		add(cs, made_crash(i, FAULT_NULL));
 		add(cs, made_watch(i, 3));
-		add(cs, made_write((struct made_write){ .trial = i, .width = 1 }));
+		add(cs, made_write((struct made_write){ .trial = i, .width = 1, .nth = 2 }));
 	}
+	for (uint64_t i = 4; i <= 5; i++)
+		add(cs, made_write((struct made_write){ .trial = i,
+							.passing = true,
+							.writer = "object_set",
+							.new = 0x7f0000000097 + (i << 20),
+							.nth = 1,
+							.behind = (uint8_t)i }));
 	add(cs, made_hop(1, 3, 3, 73));
 	decide(cs);
 	judge(cs);

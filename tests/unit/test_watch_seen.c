@@ -21,7 +21,7 @@
 #define SEED 20260715u
 #define EVENT_BYTES (1u << 20)
 #define HITS_AT ((sizeof(struct log_watch_area) + LOG_PAGE - 1) & ~(uint64_t)(LOG_PAGE - 1))
-#define WATCH_BYTES (HITS_AT + (uint64_t)LOG_HITS * LOG_HIT_SLOT)
+#define WATCH_BYTES (HITS_AT + (uint64_t)LOG_HITS * (LOG_HIT_SLOT + sizeof(struct log_hit_block)))
 #define FILE_BYTES (3 * LOG_PAGE + EVENT_BYTES + WATCH_BYTES)
 #define RIP 0x401080u
 #define OBJECT 0x7f0000001000ull
@@ -217,6 +217,38 @@ static void reads_back(void **state)
 	assert_null(log_hit(&log, 2));
 	assert_null(log_hit(&log, LOG_HITS));
 	assert_int_equal(log.damage.hits, 0);
+	writing_end(&w);
+}
+
+/* The bytes of the block are the hit's, whole, or nobody's; an older log has none. */
+static void blocks_of_hits(void **state)
+{
+	struct log_hit_block *at, block;
+	struct log_reader log;
+	struct writing w;
+
+	(void)state;
+	writing_begin(&w, NULL, NULL, 1);
+	(void)add_hit(&w, RIP, 0, OBJECT, FIELD, 1, 9);
+	at = (struct log_hit_block *)(w.hits + (uint64_t)LOG_HITS * LOG_HIT_SLOT) + 1;
+	*at = (struct log_hit_block){ .number = 1, .address = OBJECT, .nth = 3, .len = 32 };
+	at->bytes[31] = 7;
+	at->check = log_hit_block_sum(1, at);
+	assert_int_equal(log_reader_init(&log, w.sample.bytes, FILE_BYTES), LOG_READ_OK);
+	assert_true(log_hit_block(&log, 1, &block));
+	assert_int_equal(block.nth, 3);
+	assert_int_equal(block.bytes[31], 7);
+	assert_false(log_hit_block(&log, 0, &block));
+	assert_false(log_hit_block(&log, 2, &block));
+	assert_false(log_hit_block(&log, 1 + LOG_HITS, &block));
+	for (size_t i = offsetof(struct log_hit_block, check); i < sizeof(*at); i++) {
+		((uint8_t *)at)[i] ^= 0x10;
+		assert_false(log_hit_block(&log, 1, &block));
+		((uint8_t *)at)[i] ^= 0x10;
+	}
+	log.header.regions[LOG_REGION_WATCH].bytes -= sizeof(*at);
+	assert_false(log_hit_block(&log, 1, &block));
+	assert_non_null(log_hit(&log, 1));
 	writing_end(&w);
 }
 
@@ -556,15 +588,11 @@ static void odd_ones_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back),
-		cmocka_unit_test(damage_is_seen),
-		cmocka_unit_test(any_damage),
-		cmocka_unit_test(writers_become_one),
-		cmocka_unit_test(alongside),
-		cmocka_unit_test(outside_writers),
-		cmocka_unit_test(known_of_the_time_between),
-		cmocka_unit_test(conflations),
-		cmocka_unit_test(odd_ones_first),
+		cmocka_unit_test(reads_back),	      cmocka_unit_test(blocks_of_hits),
+		cmocka_unit_test(damage_is_seen),     cmocka_unit_test(any_damage),
+		cmocka_unit_test(writers_become_one), cmocka_unit_test(alongside),
+		cmocka_unit_test(outside_writers),    cmocka_unit_test(known_of_the_time_between),
+		cmocka_unit_test(conflations),	      cmocka_unit_test(odd_ones_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,8 @@ static void header_plan(struct log_header *header)
 	if (ids && agent.watches)
 		at = region_add(header, LOG_REGION_WATCH, at,
 				round_page(sizeof(struct log_watch_area)) +
-					(uint64_t)LOG_HITS * LOG_HIT_SLOT);
+					(uint64_t)LOG_HITS *
+						(LOG_HIT_SLOT + sizeof(struct log_hit_block)));
 	at = region_add(header, LOG_REGION_EVENTS, at, events_bytes(ids));
 	header->file_bytes = at;
 	header->pid = agent.pid;

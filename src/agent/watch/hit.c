@@ -198,6 +198,34 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 		hit->flags |= LOG_HIT_WITH_VECTORS;
 }
 
+/* A block goes on behind what is watched as well as before it. */
+static void block_fill(const struct catch *catch, uint64_t number)
+{
+	struct log_hit_block *block =
+		(struct log_hit_block *)(watch_state.hits + (uint64_t)LOG_HITS * LOG_HIT_SLOT) +
+		number % LOG_HITS;
+	const struct watch_armed *armed = catch->armed;
+	uint64_t from = armed->address, end = from + armed->bytes;
+
+	__atomic_store_n(&block->number, 0, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (armed->id && from - armed->start < armed->size) {
+		from = armed->start;
+		if (armed->size > LOG_HIT_BLOCK && armed->address - from > LOG_HIT_BLOCK / 2)
+			from = (armed->address - LOG_HIT_BLOCK / 2) & ~7ull;
+		end = armed->start + armed->size;
+	}
+	block->len = end - from > LOG_HIT_BLOCK ? LOG_HIT_BLOCK : (uint32_t)(end - from);
+	if (!watch_read_sigsafe(block->bytes, from, block->len))
+		return;
+	memset(block->bytes + block->len, 0, LOG_HIT_BLOCK - block->len);
+	block->address = from;
+	block->nth = armed->row->hits;
+	block->reserved = 0;
+	block->check = log_hit_block_sum(number, block);
+	__atomic_store_n(&block->number, number, __ATOMIC_RELEASE);
+}
+
 /* For good, with the Python frames if there are any. */
 static void hit_keep(const struct log_hit *hit)
 {
@@ -230,6 +258,7 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	 */
 	if (catch->first && modules_grown_sigsafe())
 		modules_refresh_sigsafe();
+	block_fill(catch, number);
 	hit->check = 0;
 	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);

@@ -1,6 +1,6 @@
 /*
- * Failing beside passing: who wrote the watched fields in runs that failed, and in runs that
- * passed; races; the machine.
+ * Failing beside passing: the bytes of a block in runs that failed and in runs that passed, and who
+ * wrote the watched fields there; races; the machine.
  */
 #include "report/page/page_told.h"
 
@@ -9,10 +9,12 @@
 
 #include "base/auto.h"
 #include "base/percent.h"
+#include "model/beside.h"
 #include "report/wording.h"
 
 #define GROUPS_MOST 40u
 #define PARTS_MOST 200u /* slots, machines */
+#define FIELDS_MOST 24u /* of a block that is shown whole */
 
 /* Stores to one field by one place of code. */
 struct writes {
@@ -26,24 +28,11 @@ struct write_groups {
 	VEC(struct writes) list;
 };
 
-static bool same_site(const struct write_seen *a, const struct write_seen *b)
-{
-	const struct frame *left = stack_site(&a->writer), *right = stack_site(&b->writer);
-	const char *one = a->instruction ? a->instruction : "";
-	const char *two = b->instruction ? b->instruction : "";
-
-	if (!left || !right)
-		return left == right && strcmp(one, two) == 0;
-	return left->line == right->line && left->offset == right->offset &&
-	       strcmp(one, two) == 0 &&
-	       (left->function && right->function ? strcmp(left->function, right->function) == 0
-						  : left->function == right->function);
-}
-
 static struct writes *group_of(struct write_groups *groups, const struct write_seen *w)
 {
 	VEC_FOREACH (&groups->list, group)
-		if (home_same(&group->example->home, &w->home) && same_site(group->example, w))
+		if (home_same(&group->example->home, &w->home) &&
+		    write_same_site(group->example, w))
 			return group;
 	if (groups->list.count == GROUPS_MOST)
 		return NULL;
@@ -127,14 +116,138 @@ bool has_beside(const struct page *page)
 	return passing && failing;
 }
 
+static void put_moment(const struct page *page, const struct beside_run *run)
+{
+	static const char *const words[BESIDE_MOMENTS] = {
+		"the store that the failure came by",
+		"the last store by the same code",
+		"the same code did not write there; this is the store that came before",
+		"the same code did not write there; this is the last store",
+	};
+	const struct write_seen *w = run->piece->write;
+
+	el(page->h, "li", NULL);
+	txtf(page->h, "Trial %" PRIu64 ", %s: after store %" PRIu64 " to the field, by ",
+	     run->piece->trial, run->moment == BESIDE_FAILED ? "failed" : "passed", w->block.nth);
+	put_place(page, &w->writer);
+	txtf(page->h, " (%s) ", words[run->moment]);
+	put_evidence_ids(page, &run->piece->id, 1);
+	txt(page->h, ".");
+	el_end(page->h);
+}
+
+static void put_bytes(const struct page *page, const struct beside *beside,
+		      const struct beside_row *row, const struct beside_run *run)
+{
+	el(page->h, "td", NULL);
+	el(page->h, "code", "class", "bytes", NULL);
+	for (unsigned int i = 0; i < row->len; i++) {
+		bool odd = row->difference == BESIDE_DIFFERS && beside_odd(beside, row, i);
+
+		if (i > 0)
+			txt(page->h, " ");
+		el_txtf(page->h, odd ? "mark" : "span", NULL, "%02x", beside_bytes(run, row)[i]);
+	}
+	el_end(page->h);
+	el_end(page->h);
+}
+
+static void put_row(const struct page *page, const struct beside *beside,
+		    const struct beside_row *row)
+{
+	static const char *const words[BESIDE_DIFFERENCES] = {
+		"alike",
+		"~ addresses, of each run its own",
+		"~ runs that passed do not agree either",
+		"◆ differs",
+	};
+
+	el(page->h, "tr", "class", row->difference == BESIDE_DIFFERS ? "only" : NULL, NULL);
+	el(page->h, "th", "scope", "row", NULL);
+	txtf(page->h, "%s%lld", row->offset > 0 ? "+" : "", (long long)row->offset);
+	if (row->name)
+		el_txtf(page->h, "code", NULL, " %s", row->name);
+	if (row->watched)
+		txt(page->h, " ◀ watched");
+	el_end(page->h);
+	el_txt(page->h, "td", NULL, words[row->difference]);
+	if (!html_shared(page->h)) {
+		put_bytes(page, beside, row, &beside->failed);
+		VEC_FOREACH (&beside->passed, run)
+			put_bytes(page, beside, row, run);
+	}
+	el_end(page->h);
+}
+
+static char *run_head(const struct page *page, const struct beside *beside, size_t i)
+{
+	if (html_shared(page->h) || i > beside->passed.count)
+		return NULL;
+	return i == 0 ? mem_printf("trial %" PRIu64 ", failed", beside->failed.piece->trial)
+		      : mem_printf("trial %" PRIu64 ", passed",
+				   beside->passed.items[i - 1].piece->trial);
+}
+
+static void put_run_heads(const struct page *page, const struct beside *beside)
+{
+	char *heads[BESIDE_RUNS + 1];
+
+	for (size_t i = 0; i <= BESIDE_RUNS; i++)
+		heads[i] = run_head(page, beside, i);
+	_Static_assert(BESIDE_RUNS == 3, "a column each");
+	put_head(page, "bytes from the start", "difference", heads[0], heads[1], heads[2], heads[3],
+		 NULL);
+	for (size_t i = 0; i <= BESIDE_RUNS; i++)
+		mem_free(heads[i]);
+}
+
+/* Of a large block rows that are alike are counted only. */
+static void put_block(const struct page *page, const struct beside *beside)
+{
+	unsigned int alike = 0, differ = 0;
+
+	el_txt(page->h, "p", NULL,
+	       "The same block in a run that failed and in runs that passed, each right after a "
+	       "store to the watched field:");
+	el(page->h, "ul", NULL);
+	put_moment(page, &beside->failed);
+	VEC_FOREACH (&beside->passed, run)
+		put_moment(page, run);
+	el_end(page->h);
+	table_begin(page, "The block in a failing run and in passing runs");
+	put_run_heads(page, beside);
+	VEC_FOREACH (&beside->rows, row)
+		differ += row->difference == BESIDE_DIFFERS;
+	VEC_FOREACH (&beside->rows, row)
+		if (beside->rows.count <= FIELDS_MOST || row->watched ||
+		    row->difference != BESIDE_ALIKE)
+			put_row(page, beside, row);
+		else
+			alike += row->len;
+	table_end(page);
+	if (alike > 0)
+		el_txtf(page->h, "p", "dim", "%u more bytes are alike.", alike);
+	if (differ == 0)
+		el_txt(page->h, "p", NULL,
+		       "At this moment nothing differs that is the same in all runs that passed.");
+}
+
 void page_beside(const struct page *page)
 {
 	struct write_groups groups = { 0 };
+	struct beside beside;
 
 	gather(page->inv, &groups);
-	section_begin(page, "beside", "Failing beside passing",
-		      "Stores to the watched fields, in runs that failed and in runs that "
-		      "passed. Of values the last that was seen is shown.");
+	section_begin(page, "beside", "Failing beside passing", NULL);
+	if (beside_find(page->inv, &beside))
+		put_block(page, &beside);
+	else
+		el_txt(page->h, "p", "dim",
+		       "The bytes of the block are not known of both: stores only.");
+	beside_deinit(&beside);
+	el_txt(page->h, "p", NULL,
+	       "Stores to the watched fields, in runs that failed and in runs that passed. Of "
+	       "values the last that was seen is shown.");
 	table_begin(page, "Stores in failing and in passing runs");
 	put_head(page, "field", "stored by", "failing runs", "passing runs",
 		 "value in a failing run", "value in a passing run", "difference", NULL);

@@ -272,9 +272,10 @@ static void accept_all(struct fleet *f)
 		m->since_ns = clock_ns();
 		f->strangers++;
 		VEC_PUSH(&f->members, m);
-		if (watch_fd(f, fd, m, false) < 0 ||
-		    greeting_begin(&m->greeting, &m->link, NULL) < 0)
+		if (watch_fd(f, fd, m, false) < 0)
 			fleet_lose(f, m, "no room");
+		else
+			greeting_begin(&m->greeting, &m->link);
 		fleet_push_out(f, m);
 	}
 }
@@ -284,7 +285,7 @@ static void greet(struct fleet *f, struct member *m)
 	int r = greeting_go_on(&m->greeting, &f->trust, false, &m->link);
 
 	if (r < 0) {
-		fleet_lose(f, m, "a stranger");
+		fleet_lose(f, m, r == -EPROTO ? "another redhand's way to speak" : "a stranger");
 	} else if (r > 0) {
 		m->proven = true;
 		f->strangers--;

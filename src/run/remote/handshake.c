@@ -1,9 +1,9 @@
 #include "run/remote/handshake.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #ifdef HAVE_MUNGE
@@ -13,8 +13,8 @@
 #include "base/mem.h"
 
 /* A worker's word: what it is about, its number, its proof, a credential with its length before. */
-static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '2' };
-#define PROOF_BYTES SHA256_BYTES
+static const char magic[8] = { 'r', 'e', 'd', 'h', 'a', 'n', 'd', '3' };
+#define PROOF_BYTES LINK_KEY
 #define CREDENTIAL_MAX 4096u
 
 struct introduction {
@@ -26,14 +26,13 @@ struct introduction {
 void trust_deinit(struct trust *trust)
 {
 	mem_free(trust->munge_socket);
-	explicit_bzero(trust->token, sizeof(trust->token));
+	sodium_memzero(trust->token, sizeof(trust->token));
 }
 
-static int draw(void *bytes, size_t len, struct err *err)
+/* Before anything else of it is called. */
+static int sodium_ready(struct err *err)
 {
-	return getrandom(bytes, len, 0) == (ssize_t)len
-		       ? 0
-		       : err_set_errno(err, -errno, "cannot draw random numbers");
+	return sodium_init() >= 0 ? 0 : err_set(err, -ENOTSUP, "libsodium does not start");
 }
 
 #ifdef HAVE_MUNGE
@@ -50,7 +49,7 @@ static munge_ctx_t context(const struct trust *trust)
 }
 
 /* A credential that holds the key, for this user alone. The caller's to free. */
-static char *credential_make(const struct trust *trust, const uint8_t key[SHA256_BYTES])
+static char *credential_make(const struct trust *trust, const uint8_t key[LINK_KEY])
 {
 	munge_ctx_t ctx = context(trust);
 	char *credential = NULL, *copy;
@@ -58,7 +57,7 @@ static char *credential_make(const struct trust *trust, const uint8_t key[SHA256
 	if (!ctx)
 		return NULL;
 	if (munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, geteuid()) != EMUNGE_SUCCESS ||
-	    munge_encode(&credential, ctx, key, SHA256_BYTES) != EMUNGE_SUCCESS) {
+	    munge_encode(&credential, ctx, key, LINK_KEY) != EMUNGE_SUCCESS) {
 		munge_ctx_destroy(ctx);
 		return NULL;
 	}
@@ -69,7 +68,7 @@ static char *credential_make(const struct trust *trust, const uint8_t key[SHA256
 }
 
 static bool credential_open(const struct trust *trust, const char *credential,
-			    uint8_t ret[SHA256_BYTES])
+			    uint8_t ret[LINK_KEY])
 {
 	munge_ctx_t ctx = context(trust);
 	void *payload = NULL;
@@ -81,15 +80,15 @@ static bool credential_open(const struct trust *trust, const char *credential,
 	if (!ctx)
 		return false;
 	good = munge_decode(credential, ctx, &payload, &len, &uid, &gid) == EMUNGE_SUCCESS &&
-	       uid == geteuid() && len == SHA256_BYTES;
+	       uid == geteuid() && len == LINK_KEY;
 	if (good)
-		memcpy(ret, payload, SHA256_BYTES);
+		memcpy(ret, payload, LINK_KEY);
 	free(payload);
 	munge_ctx_destroy(ctx);
 	return good;
 }
 #else
-static char *credential_make(const struct trust *trust, const uint8_t key[SHA256_BYTES])
+static char *credential_make(const struct trust *trust, const uint8_t key[LINK_KEY])
 {
 	(void)trust;
 	(void)key;
@@ -97,7 +96,7 @@ static char *credential_make(const struct trust *trust, const uint8_t key[SHA256
 }
 
 static bool credential_open(const struct trust *trust, const char *credential,
-			    uint8_t ret[SHA256_BYTES])
+			    uint8_t ret[LINK_KEY])
 {
 	(void)trust;
 	(void)credential;
@@ -109,10 +108,11 @@ static bool credential_open(const struct trust *trust, const char *credential,
 int trust_make(struct trust *trust, const char *munge_socket, struct err *err)
 {
 	struct trust t = { 0 };
-	int r = draw(t.token, sizeof(t.token), err);
+	int r = sodium_ready(err);
 
 	if (r < 0)
 		return r;
+	randombytes_buf(t.token, sizeof(t.token));
 	if (munge_socket) {
 		AUTO(mem_freep) char *tried = NULL;
 
@@ -128,34 +128,23 @@ int trust_make(struct trust *trust, const char *munge_socket, struct err *err)
 	return 0;
 }
 
-static int hex_digit(char c)
+static bool parse_token(const char *text, uint8_t ret[LINK_KEY])
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *found = c == '\0' ? NULL : strchr(digits, c);
+	size_t len = 0;
 
-	return found ? (int)(found - digits) : -1;
-}
-
-static bool parse_token(const char *text, uint8_t ret[SHA256_BYTES])
-{
-	for (size_t i = 0; i < SHA256_BYTES; i++) {
-		int high = hex_digit(text[2 * i]);
-		int low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
-
-		if (low < 0)
-			return false;
-		ret[i] = (uint8_t)(high << 4 | low);
-	}
-	return text[2 * SHA256_BYTES] == '\0';
+	return sodium_hex2bin(ret, LINK_KEY, text, strlen(text), NULL, &len, NULL) == 0 &&
+	       len == LINK_KEY;
 }
 
 int trust_find(struct trust *trust, const char *text, struct err *err)
 {
 	const char *token = text ? text : getenv(TRUST_TOKEN_VARIABLE);
 	const char *munge = getenv(TRUST_MUNGE_VARIABLE);
-	int r = 0;
+	int r = sodium_ready(err);
 
 	*trust = (struct trust){ 0 };
+	if (r < 0)
+		return r;
 	if (token) {
 		trust->token_known = parse_token(token, trust->token);
 		if (!trust->token_known)
@@ -176,33 +165,23 @@ int trust_find(struct trust *trust, const char *text, struct err *err)
 
 char *trust_variable(const struct trust *trust)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	char hex[2 * LINK_KEY + 1];
 
 	if (trust->munge_socket)
 		return mem_printf(TRUST_MUNGE_VARIABLE "=%s", trust->munge_socket);
-	strbuf_adds(&sb, TRUST_TOKEN_VARIABLE "=");
-	for (size_t i = 0; i < SHA256_BYTES; i++)
-		strbuf_addf(&sb, "%02x", trust->token[i]);
-	return strbuf_take(&sb);
+	(void)sodium_bin2hex(hex, sizeof(hex), trust->token, LINK_KEY);
+	return mem_printf(TRUST_TOKEN_VARIABLE "=%s", hex);
 }
 
 static void prove(const struct greeting *g, const char *who, uint8_t ret[PROOF_BYTES])
 {
-	struct hmac h;
-
-	hmac_init(&h, g->key, sizeof(g->key));
-	hmac_add(&h, who, strlen(who));
-	hmac_add(&h, g->nonces, sizeof(g->nonces));
-	hmac_end(&h, ret);
+	link_derive(g->key, who, g->nonces, sizeof(g->nonces), ret);
 }
 
-int greeting_begin(struct greeting *greeting, struct link *link, struct err *err)
+void greeting_begin(struct greeting *greeting, struct link *link)
 {
-	int r = draw(greeting->nonces, TRUST_NONCE, err);
-
-	if (r == 0)
-		link_put(link, greeting->nonces, TRUST_NONCE);
-	return r;
+	randombytes_buf(greeting->nonces, TRUST_NONCE);
+	link_put(link, greeting->nonces, TRUST_NONCE);
 }
 
 static int worker_introduces(struct greeting *g, const struct trust *trust, struct link *link)
@@ -215,12 +194,10 @@ static int worker_introduces(struct greeting *g, const struct trust *trust, stru
 		return 0;
 	memcpy(g->nonces, bytes, TRUST_NONCE);
 	link_skip(link, TRUST_NONCE);
-	if (draw(g->nonces + TRUST_NONCE, TRUST_NONCE, NULL) < 0)
-		return -EACCES;
+	randombytes_buf(g->nonces + TRUST_NONCE, TRUST_NONCE);
 	memcpy(g->key, trust->token, sizeof(g->key));
 	if (!trust->token_known) {
-		if (draw(g->key, sizeof(g->key), NULL) < 0)
-			return -EACCES;
+		randombytes_buf(g->key, sizeof(g->key));
 		credential = credential_make(trust, g->key);
 		if (!credential)
 			return -EACCES;
@@ -244,7 +221,7 @@ static int worker_believes(struct greeting *g, struct link *link)
 	if (link_received(link, &bytes) < PROOF_BYTES)
 		return 0;
 	prove(g, "redhand", proof);
-	if (!bytes_same(proof, bytes, PROOF_BYTES))
+	if (sodium_memcmp(proof, bytes, PROOF_BYTES) != 0)
 		return -EACCES;
 	link_skip(link, PROOF_BYTES);
 	link_key(link, true, g->key, g->nonces, sizeof(g->nonces));
@@ -273,8 +250,9 @@ static int redhand_believes(struct greeting *g, const struct trust *trust, struc
 	const char *bytes;
 	size_t len = link_received(link, &bytes);
 
+	/* The last character is the version of all that follows. */
 	if (len >= sizeof(magic) && memcmp(bytes, magic, sizeof(magic)) != 0)
-		return -EACCES;
+		return memcmp(bytes, magic, sizeof(magic) - 1) == 0 ? -EPROTO : -EACCES;
 	if (len < sizeof(intro))
 		return 0;
 	memcpy(&intro, bytes, sizeof(intro));
@@ -286,7 +264,7 @@ static int redhand_believes(struct greeting *g, const struct trust *trust, struc
 	if (!learn_key(g, trust, bytes + sizeof(intro), intro.credential))
 		return -EACCES;
 	prove(g, "worker", proof);
-	if (!bytes_same(proof, intro.proof, PROOF_BYTES))
+	if (sodium_memcmp(proof, intro.proof, PROOF_BYTES) != 0)
 		return -EACCES;
 	link_skip(link, sizeof(intro) + intro.credential);
 	prove(g, "redhand", proof);

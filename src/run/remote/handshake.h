@@ -18,7 +18,7 @@
 
 struct trust {
 	bool token_known;
-	uint8_t token[SHA256_BYTES];
+	uint8_t token[LINK_KEY];
 	char *munge_socket; /* NULL: MUNGE is not used; "": where it always is */
 };
 
@@ -36,13 +36,13 @@ char *trust_variable(const struct trust *trust);
 struct greeting {
 	uint8_t nonces[2 * TRUST_NONCE]; /* redhand's, the worker's */
 	unsigned int step;
-	uint8_t key[SHA256_BYTES];
+	uint8_t key[LINK_KEY];
 };
 
 /* redhand's first word. */
-int greeting_begin(struct greeting *greeting, struct link *link, struct err *err);
+void greeting_begin(struct greeting *greeting, struct link *link);
 
 /* Goes on with what has come. 1: both have proved themselves and the link has its keys; 0: more has
- * to come; -EACCES: the other end is a stranger. */
+ * to come; -EACCES: the other end is a stranger, -EPROTO: it speaks as another redhand does. */
 int greeting_go_on(struct greeting *greeting, const struct trust *trust, bool worker,
 		   struct link *link);

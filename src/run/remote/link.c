@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
 #include "base/now.h"
 
-#define MAC_BYTES 16u
+#define MAC_BYTES crypto_aead_chacha20poly1305_ietf_ABYTES
+#define NONCE_BYTES crypto_aead_chacha20poly1305_ietf_NPUBBYTES
+_Static_assert(LINK_KEY == crypto_aead_chacha20poly1305_ietf_KEYBYTES, "one kind of key");
 
 /* Of the kernel: it answers for a process that is busy, and nobody answers for a machine that has
  * gone or a link that was cut. */
@@ -24,6 +27,7 @@ struct header {
 	uint32_t len, type;
 	uint8_t mac[MAC_BYTES];
 };
+_Static_assert(sizeof(struct header) == offsetof(struct header, mac) + MAC_BYTES, "no hole");
 
 static void set(int fd, int level, int option, int value)
 {
@@ -49,48 +53,35 @@ void link_close(struct link *link)
 	link->fd = -1;
 	strbuf_deinit(&link->in);
 	strbuf_deinit(&link->out);
+	sodium_memzero(link->in_key, sizeof(link->in_key));
+	sodium_memzero(link->out_key, sizeof(link->out_key));
 	link->in_at = link->out_at = 0;
 }
 
-static void derive(const uint8_t key[SHA256_BYTES], const char *purpose, const void *nonces,
-		   size_t len, uint8_t ret[SHA256_BYTES])
+void link_derive(const uint8_t key[LINK_KEY], const char *purpose, const void *nonces, size_t len,
+		 uint8_t ret[LINK_KEY])
 {
-	struct hmac h;
+	crypto_generichash_state h;
 
-	hmac_init(&h, key, SHA256_BYTES);
-	hmac_add(&h, purpose, strlen(purpose));
-	hmac_add(&h, nonces, len);
-	hmac_end(&h, ret);
+	/* Fails only for lengths that are none. The end of the purpose is part of it. */
+	(void)crypto_generichash_init(&h, key, LINK_KEY, LINK_KEY);
+	(void)crypto_generichash_update(&h, (const uint8_t *)purpose, strlen(purpose) + 1);
+	(void)crypto_generichash_update(&h, nonces, len);
+	(void)crypto_generichash_final(&h, ret, LINK_KEY);
 }
 
-void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], const void *nonces,
+void link_key(struct link *link, bool worker, const uint8_t key[LINK_KEY], const void *nonces,
 	      size_t len)
 {
-	derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
-	derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
-	derive(key, "veil-redhand", nonces, len, worker ? link->in_veil : link->out_veil);
-	derive(key, "veil-worker", nonces, len, worker ? link->out_veil : link->in_veil);
+	link_derive(key, "frames of redhand", nonces, len, worker ? link->in_key : link->out_key);
+	link_derive(key, "frames of a worker", nonces, len, worker ? link->out_key : link->in_key);
 }
 
-/* The bytes of a frame, hidden or shown again: XOR with SHA-256 over the key, the frame's number
- * and a counter. Each block is of one length, and no number is used twice under a key. */
-static void veil(const uint8_t key[SHA256_BYTES], uint64_t seq, char *bytes, size_t len)
+/* No number comes twice under a key: keys are of one connection and one direction. */
+static void nonce_of(uint64_t seq, uint8_t ret[NONCE_BYTES])
 {
-	uint8_t block[SHA256_BYTES];
-
-	for (uint64_t i = 0; i * SHA256_BYTES < len; i++) {
-		char *at = bytes + i * SHA256_BYTES;
-		size_t left = len - i * SHA256_BYTES;
-		struct sha256 h;
-
-		sha256_init(&h);
-		sha256_add(&h, key, SHA256_BYTES);
-		sha256_add(&h, &seq, sizeof(seq));
-		sha256_add(&h, &i, sizeof(i));
-		sha256_end(&h, block);
-		for (size_t k = 0; k < SHA256_BYTES && k < left; k++)
-			at[k] = (char)(at[k] ^ (char)block[k]);
-	}
+	memset(ret, 0, NONCE_BYTES);
+	memcpy(ret, &seq, sizeof(seq));
 }
 
 int link_receive(struct link *link)
@@ -137,23 +128,11 @@ void link_skip(struct link *link, size_t len)
 	link->in_at += len;
 }
 
-static void seal(const uint8_t key[SHA256_BYTES], uint64_t seq, const struct header *header,
-		 const void *bytes, size_t len, uint8_t ret[SHA256_BYTES])
-{
-	struct hmac h;
-
-	hmac_init(&h, key, SHA256_BYTES);
-	hmac_add(&h, &seq, sizeof(seq));
-	hmac_add(&h, header, offsetof(struct header, mac));
-	hmac_add(&h, bytes, len);
-	hmac_end(&h, ret);
-}
-
 int link_take(struct link *link, struct link_frame *ret)
 {
 	const char *at;
 	size_t len = link_received(link, &at);
-	uint8_t mac[SHA256_BYTES];
+	uint8_t nonce[NONCE_BYTES], *payload;
 	struct header header;
 
 	if (len < sizeof(header))
@@ -163,11 +142,12 @@ int link_take(struct link *link, struct link_frame *ret)
 		return -EBADMSG;
 	if (len - sizeof(header) < header.len)
 		return 0;
-	seal(link->in_key, link->in_seq, &header, at + sizeof(header), header.len, mac);
-	if (!bytes_same(mac, header.mac, MAC_BYTES))
+	nonce_of(link->in_seq++, nonce);
+	payload = (uint8_t *)link->in.data + link->in_at + sizeof(header);
+	if (crypto_aead_chacha20poly1305_ietf_decrypt_detached(
+		    payload, NULL, payload, header.len, header.mac, (const uint8_t *)&header,
+		    offsetof(struct header, mac), nonce, link->in_key) != 0)
 		return -EBADMSG;
-	veil(link->in_veil, link->in_seq++, link->in.data + link->in_at + sizeof(header),
-	     header.len);
 	*ret = (struct link_frame){ .type = header.type,
 				    .bytes = at + sizeof(header),
 				    .len = header.len };
@@ -188,19 +168,18 @@ void link_send_two(struct link *link, enum frame_type type, const struct strbuf 
 		   const void *bytes, size_t len)
 {
 	struct header header = { .len = (uint32_t)(first->len + len), .type = type };
-	uint8_t mac[SHA256_BYTES];
-
-	char *payload;
+	uint8_t nonce[NONCE_BYTES], *payload;
 
 	if (link->fd < 0)
 		return;
 	link_put(link, &header, sizeof(header));
 	link_put(link, strbuf_str(first), first->len);
 	link_put(link, bytes, len);
-	payload = link->out.data + link->out.len - header.len;
-	veil(link->out_veil, link->out_seq, payload, header.len);
-	seal(link->out_key, link->out_seq++, &header, payload, header.len, mac);
-	memcpy(payload - sizeof(header) + offsetof(struct header, mac), mac, MAC_BYTES);
+	payload = (uint8_t *)link->out.data + link->out.len - header.len;
+	nonce_of(link->out_seq++, nonce);
+	(void)crypto_aead_chacha20poly1305_ietf_encrypt_detached(
+		payload, payload - MAC_BYTES, NULL, payload, header.len, (const uint8_t *)&header,
+		offsetof(struct header, mac), NULL, nonce, link->out_key);
 }
 
 void link_send(struct link *link, enum frame_type type, const struct strbuf *payload)

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 #include "base/auto.h"
-#include "base/sha256.h"
 #include "base/strbuf.h"
 
 /*
  * A connection between redhand and a worker: frames in both directions, none of which anybody
- * without the key can make, read, change, leave out or send twice.
+ * without the key can make, read, change, leave out or send twice: each is sealed with
+ * ChaCha20-Poly1305 (RFC 8439, libsodium) under a key of its direction, with its number as nonce.
  *
  * What is sent waits here until the socket takes it, what came until it is a whole frame: neither
  * end ever waits for the other in here.
@@ -35,13 +35,14 @@ enum frame_type {
 /* Larger than any list of tests. */
 #define FRAME_MAX (64u << 20)
 
+#define LINK_KEY 32u
+
 struct link {
 	int fd;		       /* -1 when closed */
 	struct strbuf in, out; /* out: from out_at on */
 	size_t in_at, out_at;  /* what was taken, what was sent */
 	uint64_t in_seq, out_seq;
-	uint8_t in_key[SHA256_BYTES], out_key[SHA256_BYTES];   /* for proofs */
-	uint8_t in_veil[SHA256_BYTES], out_veil[SHA256_BYTES]; /* for what is in the frames */
+	uint8_t in_key[LINK_KEY], out_key[LINK_KEY];
 	uint64_t heard_ns, said_ns; /* CLOCK_MONOTONIC: the latest bytes */
 };
 
@@ -56,8 +57,11 @@ struct link_frame {
 void link_init(struct link *link, int fd);
 void link_close(struct link *link);
 /* Both ends prove that they know `key` and both nonces by every frame that they send. */
-void link_key(struct link *link, bool worker, const uint8_t key[SHA256_BYTES], const void *nonces,
+void link_key(struct link *link, bool worker, const uint8_t key[LINK_KEY], const void *nonces,
 	      size_t len);
+/* What only who knows the key can make of the nonces, for one purpose: a proof, or another key. */
+void link_derive(const uint8_t key[LINK_KEY], const char *purpose, const void *nonces, size_t len,
+		 uint8_t ret[LINK_KEY]);
 
 /* Reads what there is. 1: something came, 0: nothing is there, negative: it is over. */
 int link_receive(struct link *link);

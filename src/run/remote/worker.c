@@ -459,7 +459,7 @@ static int work(struct worker *w, struct err *err)
 		if (r == -EACCES) {
 			(void)err_set(
 				err, r,
-				"the redhand at '%s:%s' is not the one that this worker is for",
+				"the redhand at '%s:%s' is not the one that this worker is for, or not of its version",
 				w->request->host, w->request->port);
 			return r;
 		}

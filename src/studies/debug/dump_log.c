@@ -525,18 +525,22 @@ static void add_watch(struct strbuf *out, struct log_reader *log)
 				    watched.last_value, watched.last_seen);
 	for (i = 0; i < LOG_HITS; i++) {
 		const struct log_hit *hit = log_hit(log, i);
+		struct log_hit_block block = { 0 };
 		struct log_last last;
 
 		if (!hit)
 			continue;
+		if (!log_hit_block(log, hit->number, &block))
+			block.len = 0;
 		strbuf_addf(out,
 			    "HIT number=%" PRIu64 " watch=%u flags=%#x watched=%" PRIu64
 			    " id=%" PRIu64 " tid=%u old=%" PRIu64 " new=%" PRIu64 " rip=%#" PRIx64
-			    " stack=%u code=%u owner=%" PRIu64 " known=%d\n",
+			    " stack=%u code=%u owner=%" PRIu64 " known=%d block=%u nth=%" PRIu64
+			    "\n",
 			    hit->number, hit->watch, hit->flags, hit->watched, hit->id, hit->tid,
 			    word(hit->old), word(hit->new), (uint64_t)hit->gregs[LOG_GREG_RIP],
 			    hit->stack_bytes, hit->code_bytes, hit->owners[0].id,
-			    log_last(log, hit->address, &last));
+			    log_last(log, hit->address, &last), block.len, block.nth);
 	}
 	strbuf_addf(out, "WATCH_DAMAGE hits=%" PRIu64 "\n", log->damage.hits);
 }

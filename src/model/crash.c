@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cstr.h"
 #include "wire/ids.h"
 
 #define RECURS 4u /* a function that is so often in a stack calls itself */
@@ -51,9 +52,7 @@ const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES])
 
 void crash_report_deinit(struct crash_report *report)
 {
-	VEC_FOREACH (&report->crashes, crash)
-		crash_deinit(crash);
-	VEC_DEINIT(&report->crashes);
+	VEC_FREE(&report->crashes, crash, crash_deinit(crash));
 	said_list_deinit(&report->notes);
 }
 
@@ -89,10 +88,7 @@ static bool is_service(const struct frame *frame)
 		"_Py_XNewRef",	       "_Py_Dealloc",
 	};
 
-	for (size_t i = 0; frame->function && i < ARRAY_SIZE(names); i++)
-		if (strcmp(frame->function, names[i]) == 0)
-			return true;
-	return false;
+	return cstr_among(frame->function, names, ARRAY_SIZE(names));
 }
 
 /* Headers that the compiler brings along: those of the C++ library, a function for each vector
@@ -103,9 +99,8 @@ static bool is_compilers(const char *file)
 					     "/usr/include/stdio.h",  "/usr/include/string.h",
 					     "/usr/include/wchar.h",  "/usr/include/math.h" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(libcs); i++)
-		if (strcmp(file, libcs[i]) == 0)
-			return true;
+	if (cstr_among(file, libcs, ARRAY_SIZE(libcs)))
+		return true;
 	return strstr(file, "/include/") &&
 	       (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") || strstr(file, "/lib/clang/") ||
 		(strstr(file, "/usr/include/") && strstr(file, "/bits/")));

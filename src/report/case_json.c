@@ -358,7 +358,7 @@ void report_resumption_json(const struct resumption *r, FILE *out)
 	set(object, "case", json_text(r->case_dir));
 	PUT(object, r, resumed, reason);
 	set(object, "parked", parking_json(r->parking));
-	PUT(object, r, changes);
+	set(object, "changes", json_strv(r->changes));
 	set(object, "gate", r->gate ? certificate_json(r->gate) : json_null());
 	json_print(object, out);
 }

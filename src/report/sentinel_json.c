@@ -66,6 +66,8 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 	set(object, "clean_runs_for_99", count(r->needed));
 	set(object, "program", json_command(r->program));
 	set(object, "environment", json_command(r->env->items));
-	PUT(object, r, tests, copied, notes);
+	set(object, "tests", json_strv(r->tests));
+	set(object, "copied", json_said_list(r->copied));
+	set(object, "notes", json_said_list(r->notes));
 	print(object, out);
 }

@@ -135,6 +135,9 @@ int reported_look(struct inquiry *inq);
 int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
 	       int (*run)(struct inquiry *inq));
 
+/* inquiry.c: a series of trials, as they are run now. */
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look);
+
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);
 int decide_values(struct inquiry *inq, const char *stage, const char *id,

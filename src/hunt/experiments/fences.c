@@ -80,7 +80,7 @@ static int look(struct inquiry *inq)
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? DECIDE(inq, "fences:failed", said_text(why.message))
-		  : take(inq, &heap.identity, &report);
+		  : take(inq, &heap.series.identity, &report);
 	heap_report_deinit(&report);
 	return r;
 }

@@ -119,18 +119,18 @@ char *guards_request(const struct bench *bench, struct heap_request *ret)
 	const struct chase_request *request = bench->request;
 	char *settings = heap_settings(request->identity.settings);
 
-	*ret = (struct heap_request){ .identity = request->identity,
-				      .settings = request->settings,
-				      .program = request->program,
-				      .slot_env = request->slot_env,
-				      .jobs = request->jobs,
+	*ret = (struct heap_request){ .series = { .identity = request->identity,
+						  .settings = request->settings,
+						  .program = request->program,
+						  .slot_env = request->slot_env,
+						  .jobs = request->jobs,
+						  .progress = request->progress,
+						  .progress_ctx = request->progress_ctx },
 				      .trials = guards_trials(bench),
 				      .found_enough = (unsigned int)bench_wanted(bench),
-				      .seed = bench->start.first->trial,
-				      .progress = request->progress,
-				      .progress_ctx = request->progress_ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+				      .seed = bench->start.first->trial };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
@@ -191,10 +191,10 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 			note_same_fault(bench, report);
 		guards_count(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
-		r = guards_tell(bench, &heap.identity, &made, err);
+		r = guards_tell(bench, &heap.series.identity, &made, err);
 	}
 	if (r == 0) {
-		r = guards_take(bench, &heap.identity, report, err);
+		r = guards_take(bench, &heap.series.identity, report, err);
 		set_watch_on_damage(bench, report);
 	}
 	bench->runner.interrupted |= report->interrupted;

@@ -29,19 +29,12 @@ static int take_damage(struct inquiry *inq, const struct series_identity *identi
 
 char *hit_heap_request(const struct inquiry *inq, const char *observe, struct heap_request *ret)
 {
-	const struct hunt_request *request = inq->request;
 	char *settings = series_settings_with(inq->how.close_settings, "observe", observe);
 
-	*ret = (struct heap_request){ .identity = inq->how.close.identity,
-				      .settings = inq->how.close.settings,
-				      .program = inq->how.program,
-				      .slot_env = inq->how.env,
-				      .jobs = inq->how.jobs,
-				      .seed = request->seed,
-				      .progress = request->show.progress,
-				      .progress_ctx = request->show.ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+	*ret = (struct heap_request){ .series = hunt_series(inq, &inq->how.close),
+				      .seed = inq->request->seed };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
@@ -71,13 +64,13 @@ int hit_look_for_damage(struct inquiry *inq)
 	if (report.heap.trials > 0)
 		inq->known.guarded_s = report.seconds / (double)report.heap.trials;
 	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
-	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, &heap.identity,
-				HEAP_ARM_HEAP, &made, inq->err);
+	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs,
+				&heap.series.identity, HEAP_ARM_HEAP, &made, inq->err);
 	evidence_add_experiment(&inq->evidence, &made);
 	before = inq->evidence.list.count;
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
 	if (r == 0)
-		r = take_damage(inq, &heap.identity, &report);
+		r = take_damage(inq, &heap.series.identity, &report);
 	if (r == 0)
 		r = observers_tell_effect(inq, "with:guards", hunt_rate_of_all(inq), &report.heap);
 	if (r == 0 && report.findings.count > 0 && inq->evidence.list.count == before)

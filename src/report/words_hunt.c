@@ -17,7 +17,7 @@ const struct sentence_row words_hunt[] = {
 
 	{ "list", "{0*, }" },
 	{ "clauses", "{0*; }" },
-	{ "left-out", "left out: {0}" },
+	{ "left-out", "skipped: {0}" },
 	{ "budget:spent", "not asked, nor the questions after it: the budget is spent" },
 	{ "choice:why", "{0} explanations are not tested, {1} are open; chance of an answer {2:.0f} %[; so far {3?probably }{4}]" },
 	{ "choice:brought", "{0?{0} piece{0:s} of evidence|no evidence}[; {1?probably }{2}]" },
@@ -31,7 +31,7 @@ const struct sentence_row words_hunt[] = {
 	{ "why:observed", "the trials so far ran with --observe {0}" },
 	{ "why:price", "the experiment '{0}' would take about {1:.0f} s of the {2:.0f} s in all" },
 	{ "why:always", "it fails every time" },
-	{ "why:often", "it fails often enough, every {0:.2g} s" },
+	{ "why:often", "it fails often enough already (every {0:.2g} s)" },
 	{ "why:alone", "to see whether it also fails alone would take {0} of {1} trials" },
 	{ "why:every-run", "every run fails in the same way, which a broken machine does not do" },
 	{ "why:explained", "what was caught explains it" },

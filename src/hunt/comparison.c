@@ -7,7 +7,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "run/settings.h"
@@ -55,19 +54,17 @@ static bool shows(const struct counting *counting, const struct tally *tally,
 		  const char *signatures, char stranger[SIGNATURE_ID_LEN + 1])
 {
 	bool found = false;
+	char id[SIGNATURE_ID_LEN + 1];
 
 	stranger[0] = '\0';
 	if (!hunt_crashes(counting->inq))
 		return tally_counts(tally, signatures);
-	while (*signatures != '\0') {
-		size_t len = strcspn(signatures, " ");
-		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
+	while ((signatures = signature_next_id(signatures, id)) != NULL) {
 		struct shown_comparison shown = look_at(counting->inq, id);
 
 		found |= counting->asked->target ? shown.target : shown.crash;
 		if (shown.stranger)
-			(void)snprintf(stranger, SIGNATURE_ID_LEN + 1, "%s", id);
-		signatures += len + (signatures[len] == ' ');
+			memcpy(stranger, id, sizeof(id));
 	}
 	return found;
 }

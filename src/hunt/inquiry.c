@@ -15,6 +15,7 @@ static void begin(struct inquiry *inq)
 		request->budget_trials > 0 ? request->budget_trials : UINT64_MAX;
 	inq->spending.budget.failures =
 		request->budget_failures > 0 ? request->budget_failures : UINT64_MAX;
+	inq->spending.budget.always = &inq->known.others.always;
 	how->plain = request->plain;
 	how->close = request->close;
 	how->plain.settings->shared.budget = how->close.settings->shared.budget =

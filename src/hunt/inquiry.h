@@ -237,6 +237,13 @@ int machine_tell_node(struct inquiry *inq);
  * evidence. */
 int hit_look_for_damage(struct inquiry *inq);
 
+/* What one arm of such trials showed becomes evidence, and that they were made; without what was
+ * found in trials that failed in another way only: that is about another failure. Adds to
+ * `ret_damage` how many pieces are damage. */
+struct heap_report;
+int hit_take(struct inquiry *inq, const struct series_identity *identity, unsigned int arm,
+	     struct heap_report *report, struct experiment_made *made, size_t *ret_damage);
+
 /* The same command under another observer ("observe 4:heap\n", as settings have it); what is left
  * to say is how many trials. Returns the settings, which must outlive the request. */
 struct heap_request;

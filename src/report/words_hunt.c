@@ -176,6 +176,7 @@ const struct sentence_row words_hunt[] = {
 
 	{ "noted:watch", "watch --on '{0}': {1} time{1:s} in {2} of {3} trials, {4} of which failed" },
 	{ "noted:heap", "[while {0} ran][{0?; }its poison came out in the line '{2}']{1?{0?; |{2?; }}the trial did not fail: under the heap observer none did}" },
+	{ "noted:observed", "in a trial that redhand's observer disturbed" },
 	{ "noted:fill", "it failed {0?in another way }in {1} of {2} trials in which such blocks were overwritten when they were freed, and in {3} of {4} in which they were not (p = {5:.2g})" },
 	{ "noted:lost-update", "the second thread had read it before the first one wrote, and did not look again" },
 	{ "noted:unguarded", "another block had that place before, and the program's built-in malloc has no guards, so it is not known whose pointer it was" },

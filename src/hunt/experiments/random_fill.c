@@ -69,10 +69,9 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 		heap.plan.item.flags |= PLAN_HEAP_FRESH;
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
-		guards_count(bench, report);
 		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
-		r = guards_tell(bench, &heap.series.identity, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 		/* Guards are on here, too: what they find damaged is no less so. */
 		if (r == 0)
 			r = guards_take(bench, &heap.series.identity, report, err);

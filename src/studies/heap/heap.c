@@ -218,6 +218,9 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 		note_place(heap->report, crash);
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
+	/* Of damage that was seen, the crash may be no more than what came of it. */
+	if (crash && !findings_in(heap->report, trial.number))
+		reading_tell_proof(reading, &heap->report->crashes);
 	sweeps_read(reading, crash, heap->report);
 	/* There is something to be found: from now on with guards around every block. */
 	if (trial.failed || heap->report->findings.count > 0)

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "model/test_name.h"
 
 static bool same_or_none(const char *a, const char *b)

@@ -3,8 +3,6 @@
  */
 #include "agent/alloc/policy.h"
 
-#include <string.h>
-
 #include "agent/core/real.h"
 
 static void *plain_malloc(size_t size)

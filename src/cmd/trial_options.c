@@ -1,6 +1,5 @@
 #include "cmd/trial_options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 #include "studies/series/compare.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 

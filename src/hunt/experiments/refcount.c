@@ -423,23 +423,37 @@ static char *function_of(const struct hit *caught, struct symbols *symbols)
 	return function;
 }
 
-/* Did the function that touched the object read the pointer there just before? */
-static bool read_by(const struct trial_hits *log, const struct hit *touch, uint32_t watch,
-		    struct symbols *symbols)
+static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
 {
-	AUTO(mem_freep) char *user = function_of(touch, symbols);
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	bool found;
+
+	hit_describe(caught, symbols, e.write);
+	found = has_function(&e.write->writer, function);
+	evidence_deinit(&e);
+	return found;
+}
+
+/* Did the function that touched the object, or that called for it, read the pointer there just
+ * before? Where nobody came as far as the count, the crash is the touch. */
+static bool read_by(struct bench *bench, const struct trial_hits *log, const struct hit *touch,
+		    uint32_t watch)
+{
+	const struct crash *crash = bench_crash(bench);
 	const struct hit *found = NULL;
+	AUTO(mem_freep) char *reader = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == touch->log && caught->hit->watch == watch &&
-		    caught->hit->tid == touch->hit->tid && caught->hit->number < touch->hit->number)
+		if (caught->hit->watch == watch &&
+		    (!touch || (caught->log == touch->log && caught->hit->tid == touch->hit->tid &&
+				caught->hit->number < touch->hit->number)))
 			found = caught;
-	if (found && user && word_of(found->hit->old) == word_of(found->hit->new)) {
-		AUTO(mem_freep) char *reader = function_of(found, symbols);
-
-		return reader && strcmp(reader, user) == 0;
-	}
-	return false;
+	if (!found || word_of(found->hit->old) != word_of(found->hit->new))
+		return false;
+	reader = function_of(found, bench->symbols);
+	return reader && (touch	  ? on_stack(touch, reader, bench->symbols)
+			  : crash ? has_function(&crash->stack, reader)
+				  : false);
 }
 
 static void copy_writer(struct bench *bench, const struct hit *caught, struct stack *ret)
@@ -660,19 +674,6 @@ static void tell_uncounted(struct bench *bench, const char *keeper)
 	SAY(&release->account, "account:keeper", said_text(keeper), said_part(&account));
 }
 
-static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
-{
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	bool found = false;
-
-	hit_describe(caught, symbols, e.write);
-	for (size_t i = 0; i < e.write->writer.count; i++)
-		found |= e.write->writer.frames[i].function &&
-			 strcmp(e.write->writer.frames[i].function, function) == 0;
-	evidence_deinit(&e);
-	return found;
-}
-
 /* Is this the function that handed out the holder's own reference? It has read the pointer, took
  * none and has returned; from there on one more was given back than was taken. */
 static bool handed_out(const struct trial_hits *log, const struct hit *read, const struct hit *last,
@@ -796,7 +797,7 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 		    !still_points(bench, last->hit->id, &bench->watchset.list.items[i].home))
 			continue;
 		counted = is_counted(log, last, stored, bench->symbols);
-		read = touch && read_by(log, touch, (uint32_t)i, bench->symbols);
+		read = read_by(bench, log, touch, (uint32_t)i);
 		if (chosen && (*ret_counted < counted || (*ret_counted == counted && !read)))
 			continue;
 		chosen = stored;
@@ -921,14 +922,26 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 	}
 }
 
+static bool is_ended_object(const struct block_life *block)
+{
+	return block && block->python && block->state == BLOCK_FREED && block->key &&
+	       strchr(block->key, '#');
+}
+
+/* Whoever counted on an ended object has written to it, too. */
 const struct block_life *refcount_object(const struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->failing && e->freed_use->block &&
-		    e->freed_use->block->python && e->freed_use->block->key &&
-		    strchr(e->freed_use->block->key, '#'))
+	const struct block_life *written = NULL;
+
+	VEC_FOREACH (&list->list, e) {
+		if (!e->failing || !is_ended_object(block_of(e)))
+			continue;
+		if (e->kind == EVIDENCE_FREED_USE)
 			return e->freed_use->block;
-	return NULL;
+		if (e->kind == EVIDENCE_CANARY && !written)
+			written = e->canary->block;
+	}
+	return written;
 }
 
 /* Guards have shown an object that was used after its end, here or before there was a chase. */

@@ -226,18 +226,30 @@ static bool is_extension(const struct frame *frame)
 	       !frame_is_interpreter(frame);
 }
 
-/* The extension's function whose doing it is; NULL: the interpreter's, or Python's. */
-static char *by_extension(const struct hit *caught, struct symbols *symbols)
+/* NULL where nobody knows, or where it is to be an extension and is not. */
+static char *function_at(const struct hit *caught, struct symbols *symbols, bool extension)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
 	const struct frame *site;
-	char *function;
+	char *function = NULL;
 
 	hit_describe(caught, symbols, e.write);
 	site = stack_site(&e.write->writer);
-	function = site && is_extension(site) ? mem_strdup(site->function) : NULL;
+	if (site && site->function && (!extension || is_extension(site)))
+		function = mem_strdup(site->function);
 	evidence_deinit(&e);
 	return function;
+}
+
+static char *function_of(const struct hit *caught, struct symbols *symbols)
+{
+	return function_at(caught, symbols, false);
+}
+
+/* The extension's function whose doing it is; NULL: the interpreter's, or Python's. */
+static char *by_extension(const struct hit *caught, struct symbols *symbols)
+{
+	return function_at(caught, symbols, true);
 }
 
 static struct balance *balance_of(struct balances *balances, const char *function)
@@ -288,12 +300,16 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 	evidence_deinit(&e);
 }
 
+static bool is_of_count(const struct hit *caught, const struct hit *last)
+{
+	return caught->log == last->log && caught->hit->id == last->hit->id &&
+	       caught->hit->address == last->hit->address;
+}
+
 /* A change of the count up to the object's end. */
 static bool is_booked(const struct hit *caught, const struct hit *last)
 {
-	return caught->log == last->log && caught->hit->id == last->hit->id &&
-	       caught->hit->address == last->hit->address &&
-	       caught->hit->number <= last->hit->number &&
+	return is_of_count(caught, last) && caught->hit->number <= last->hit->number &&
 	       !(caught->hit->flags & LOG_HIT_ALONGSIDE);
 }
 
@@ -361,10 +377,8 @@ static bool is_after(const struct hit *caught, const struct hit *last)
 static const struct hit *birth(const struct trial_hits *log, const struct hit *last)
 {
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
-		    caught->hit->number < last->hit->number && count_of(caught->hit->old) != 2 &&
-		    count_of(caught->hit->new) == 1)
+		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
+		    count_of(caught->hit->old) != 2 && count_of(caught->hit->new) == 1)
 			return caught;
 	return NULL;
 }
@@ -374,8 +388,7 @@ static const struct hit *birth(const struct trial_hits *log, const struct hit *l
 static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last)
 {
 	VEC_FOREACH (&log->hits, caught)
-		if (is_after(caught, last) && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
+		if (is_after(caught, last) && is_of_count(caught, last) &&
 		    (hit_freed(caught->hit) || count_of(caught->hit->old) > COUNT_LIKELY))
 			return caught;
 	return NULL;
@@ -408,19 +421,6 @@ static const struct hit *pointer_stored(const struct trial_hits *log, const stru
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 			found = caught;
 	return found;
-}
-
-static char *function_of(const struct hit *caught, struct symbols *symbols)
-{
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	const struct frame *site;
-	char *function;
-
-	hit_describe(caught, symbols, e.write);
-	site = stack_site(&e.write->writer);
-	function = site && site->function ? mem_strdup(site->function) : NULL;
-	evidence_deinit(&e);
-	return function;
 }
 
 static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
@@ -467,6 +467,20 @@ static void copy_writer(struct bench *bench, const struct hit *caught, struct st
 	evidence_deinit(&e);
 }
 
+static struct block_life *ended_block(const struct bench *bench, const struct hit *last,
+				      uint64_t value)
+{
+	struct block_life *block = mem_alloc(sizeof(*block));
+
+	*block = (struct block_life){ .id = last->hit->id,
+				      .key = mem_strdup(bench->release.key),
+				      .start = last->hit->start,
+				      .size = last->hit->size,
+				      .value = value,
+				      .state = BLOCK_FREED };
+	return block;
+}
+
 /* As a use of the freed block. What the block was, the guards have told. */
 static void take_touch(struct bench *bench, const struct hit *touch, const struct hit *last)
 {
@@ -487,13 +501,7 @@ static void take_touch(struct bench *bench, const struct hit *touch, const struc
 	use->width = e.write->width;
 	use->instruction = e.write->instruction ? mem_strdup(e.write->instruction) : NULL;
 	stack_copy(&use->user, &e.write->writer);
-	use->block = mem_alloc(sizeof(*use->block));
-	*use->block = (struct block_life){ .id = last->hit->id,
-					   .key = mem_strdup(release->key),
-					   .start = last->hit->start,
-					   .size = last->hit->size,
-					   .value = touch->hit->address,
-					   .state = BLOCK_FREED };
+	use->block = ended_block(bench, last, touch->hit->address);
 	evidence_deinit(&e);
 }
 
@@ -532,13 +540,7 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 	for (size_t i = site ? (size_t)(site - writer->frames) : 0; i < writer->count; i++)
 		(void)stack_push(&party.at, &writer->frames[i]);
 	VEC_PUSH(&e.account->parties, party);
-	e.account->block = mem_alloc(sizeof(*e.account->block));
-	*e.account->block = (struct block_life){ .id = last->hit->id,
-						 .key = mem_strdup(bench->release.key),
-						 .start = last->hit->start,
-						 .size = last->hit->size,
-						 .value = last->hit->start,
-						 .state = BLOCK_FREED };
+	e.account->block = ended_block(bench, last, last->hit->start);
 	stack_copy(&e.account->block->freed, &bench->release.last);
 	stack_copy(&e.account->block->allocated, &bench->release.born);
 	e.account->home = (struct home){ .kind = HOME_BLOCK,
@@ -652,9 +654,7 @@ static bool is_counted(const struct trial_hits *log, const struct hit *last,
 	if (!keeper)
 		return true;
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
-		    caught->hit->number < last->hit->number &&
+		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
 		    (count_of(caught->hit->new) == count_of(caught->hit->old) + 1 ||
 		     caught == birth(log, last))) {
 			AUTO(mem_freep) char *function = function_of(caught, symbols);
@@ -756,13 +756,7 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 	struct holder_seen *holder = e.holder;
 
 	home_copy(&holder->home, &bench->watchset.list.items[bench->release.holder].home);
-	holder->target = mem_alloc(sizeof(*holder->target));
-	*holder->target = (struct block_life){ .id = last->hit->id,
-					       .key = mem_strdup(bench->release.key),
-					       .start = last->hit->start,
-					       .size = last->hit->size,
-					       .value = last->hit->start,
-					       .state = BLOCK_FREED };
+	holder->target = ended_block(bench, last, last->hit->start);
 	holder->used = holder->exact = true;
 	holder->on_stack_too = !read_there;
 	holder->counted = counted;

@@ -69,10 +69,8 @@ static int plan(const struct step_options *options, struct bisect_step_report *r
 
 static bool skipped(const struct repro_result *result)
 {
-	VEC_FOREACH (&result->summary.signatures.list, s)
-		if (s->signature.exit_status == STEP_CANNOT_TELL)
-			return true;
-	return false;
+	return VEC_ANY(&result->summary.signatures.list, s,
+		       s->signature.exit_status == STEP_CANNOT_TELL);
 }
 
 static int run_trials(const struct invocation *inv, struct trial_setup *setup,

@@ -332,10 +332,7 @@ static bool found(const struct heap_report *report)
 {
 	if (report->findings.count > 0 || report->suspects.count > 0)
 		return true;
-	VEC_FOREACH (&report->dangling, dangling)
-		if (dangling->used)
-			return true;
-	return false;
+	return VEC_ANY(&report->dangling, dangling, dangling->used);
 }
 
 static int run(const struct invocation *inv, struct err *err)

@@ -73,13 +73,13 @@ const struct option trial_option_table[] = {
 	       "Which trials' directories to keep: failed (default), all, none",
 	       .choices = keep_names),
 	OPTION(CHOICE, "observe", "OBSERVER", FIELD(observe),
-	       "How closely to look: none puts nothing into the program; crash (default) records "
-	       "registers, stack and memory when it dies; ids also follows every allocation, so that "
-	       "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-	       "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
-	       "also lets blocks end at closed pages, which reads are seen by; valgrind runs the program under "
-	       "Memcheck, whose report is read, and an error that it sees makes a trial fail. heap, "
-	       "watch and chase look in their own way and take no other",
+	       "How closely to look: none loads nothing into the program; crash (default) records "
+	       "registers, stack and memory when it dies; ids also follows every allocation, to tell the "
+	       "life of a damaged block, and who made a mapped file shorter; heap also puts guards around "
+	       "blocks and delays the reuse of freed ones, as redhand heap does; fence also lets blocks end "
+	       "at protected pages, so that reads out of bounds are seen; valgrind runs the program under "
+	       "Memcheck: an error that Memcheck reports makes a trial fail. heap, watch and chase have "
+	       "observers of their own and take no other",
 	       .choices = observer_names),
 	OPTION(TEXT, "chaos", "[KNOBS]", FIELD(chaos),
 	       "Disturb each trial in a way drawn for it, so that a rare failure shows itself more "
@@ -624,9 +624,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 	if (!setup->joined)
 		tmpdir_remove(setup->settings.trials.tmp_dirs);
 	tmpdir_remove(setup->agent_link_dir);
-	mem_free(setup->agent_link_dir);
-	mem_free(setup->unobserved);
-	mem_free(setup->program_path);
+	MEM_FREE(setup->agent_link_dir, setup->unobserved, setup->program_path);
 	library_list_deinit(&setup->seen);
 	strv_deinit(&setup->notes);
 	strv_deinit(&setup->ship);

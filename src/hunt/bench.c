@@ -178,11 +178,9 @@ static bool is_of_the_same(const struct bench *bench, const char *key)
 		if (step->home.kind == HOME_BLOCK && step->home.key &&
 		    key_same_context(step->home.key, key))
 			return true;
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->trial == bench->start.first->trial && misused(e) &&
-		    key_same_context(misused(e), key))
-			return true;
-	return false;
+	return VEC_ANY(&bench->ret->evidence.list, e,
+		       e->trial == bench->start.first->trial && misused(e) &&
+			       key_same_context(misused(e), key));
 }
 
 /* One bug dies in many ways: the trial that has ended misused a block of the same kind. */
@@ -384,12 +382,11 @@ bool bench_worth_watching(const struct bench *bench)
  * that is wrong because of what was written to freed memory before. */
 bool bench_wants_guards(const struct bench *bench)
 {
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->kind == EVIDENCE_MAPPING ||
-		    (e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
-		    (e->kind == EVIDENCE_BAD_FREE && e->bad_free->kind == BAD_FREE_MISMATCHED))
-			return false;
-	return true;
+	return !VEC_ANY(&bench->ret->evidence.list, e,
+			e->kind == EVIDENCE_MAPPING ||
+				(e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
+				(e->kind == EVIDENCE_BAD_FREE &&
+				 e->bad_free->kind == BAD_FREE_MISMATCHED));
 }
 
 /* What was caught, if anybody was, does not explain it. */

@@ -282,8 +282,6 @@ int telling_level(const struct bench *bench);
 /* From how many other places the bad value of a trial may have been read. */
 unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
 			const struct backtrack_step *step);
-/* Does it take more trials that pass to tell which of several places was read? */
-bool awaits_passing(const struct bench *bench);
 /* Was a victim of that trial watched, at one of the first levels? */
 bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */
@@ -388,7 +386,6 @@ enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
 void cuts_note(struct bench *bench, const struct crash_reading *crashed);
 void cuts_settle(struct bench *bench);
 enum cuts_state cuts_state(const struct bench *bench);
-bool cuts_suspected(const struct bench *bench);
 /* Are more crashes worth waiting for, because one of them will tell? */
 bool cuts_wait(const struct bench *bench);
 

@@ -38,9 +38,7 @@ static void end(struct inquiry *inq)
 	bystanders_deinit(&inq->known.others);
 	strv_deinit(&inq->how.short_program);
 	strv_deinit(&inq->how.short_env);
-	mem_free(inq->how.plain_settings);
-	mem_free(inq->how.close_settings);
-	mem_free(inq->how.minimize_settings);
+	MEM_FREE(inq->how.plain_settings, inq->how.close_settings, inq->how.minimize_settings);
 }
 
 int hunt_run(struct case_store *cs, const struct hunt_request *request, struct hunt_result *ret,

@@ -35,10 +35,7 @@ static bool is_stray(const struct evidence *e)
 
 static const struct evidence *find_stray(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (is_stray(e))
-			return e;
-	return NULL;
+	return VEC_FIND(&inq->evidence.list, e, is_stray(e));
 }
 
 /* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
@@ -54,10 +51,7 @@ static const struct evidence *damaged_bytes(const struct inquiry *inq)
  */
 static bool read_by_somebody(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (evidence_by_somebody(e))
-			return true;
-	return false;
+	return VEC_ANY(&inq->evidence.list, e, evidence_by_somebody(e));
 }
 
 /* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */

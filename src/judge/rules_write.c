@@ -9,12 +9,11 @@
 /* Was the slot given another value soon after this copy was made? */
 static bool replaced_after(const struct facts *facts, const struct evidence *carrier)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->trial == carrier->trial &&
-		    home_same(&e->write->home, &carrier->write->source) &&
-		    e->write->when_ns > carrier->write->when_ns && write_changed(e->write))
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       e->kind == EVIDENCE_WRITE && e->trial == carrier->trial &&
+			       home_same(&e->write->home, &carrier->write->source) &&
+			       e->write->when_ns > carrier->write->when_ns &&
+			       write_changed(e->write));
 }
 
 static bool from_bad_slot(const struct facts *facts, const struct evidence *carrier,
@@ -43,8 +42,9 @@ static const struct evidence *carrier_of(const struct facts *facts, const struct
 	return NULL;
 }
 
-enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
-			       const struct evidence *write)
+/* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
+static enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
+				      const struct evidence *write)
 {
 	const struct evidence *carrier = carrier_of(facts, link, write);
 

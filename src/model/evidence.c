@@ -67,9 +67,7 @@ void evidence_add_experiment(struct evidence_list *list, const struct experiment
 
 void evidence_list_deinit(struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, evidence)
-		evidence_deinit(evidence);
-	VEC_DEINIT(&list->list);
+	VEC_FREE(&list->list, evidence, evidence_deinit(evidence));
 }
 
 void evidence_drop(struct evidence_list *list,
@@ -104,16 +102,11 @@ bool evidence_by_somebody(const struct evidence *evidence)
 
 bool evidence_to_judge(const struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, e)
-		if (e->kind != EVIDENCE_SIGHTING && e->kind != EVIDENCE_EXPERIMENT)
-			return true;
-	return false;
+	return VEC_ANY(&list->list, e,
+		       e->kind != EVIDENCE_SIGHTING && e->kind != EVIDENCE_EXPERIMENT);
 }
 
 const struct evidence *evidence_find(const struct evidence_list *list, uint64_t id)
 {
-	VEC_FOREACH (&list->list, evidence)
-		if (id != 0 && evidence->id == id)
-			return evidence;
-	return NULL;
+	return VEC_FIND(&list->list, evidence, id != 0 && evidence->id == id);
 }

@@ -49,42 +49,31 @@ bool signatures_akin(const struct signature *a, const struct signature *b)
 
 void failure_family_deinit(struct failure_family *family)
 {
-	VEC_FOREACH (&family->members, member)
-		signature_deinit(member);
-	VEC_DEINIT(&family->members);
+	VEC_FREE(&family->members, member, signature_deinit(member));
 	VEC_DEINIT(&family->counts);
 	mem_free(family->block);
 }
 
 void failure_families_deinit(struct failure_families *families)
 {
-	VEC_FOREACH (&families->list, family)
-		failure_family_deinit(family);
-	VEC_DEINIT(&families->list);
+	VEC_FREE(&families->list, family, failure_family_deinit(family));
 }
 
 const struct failure_family *family_of(const struct failure_families *families, const char *id)
 {
-	VEC_FOREACH (&families->list, family)
-		if (family_has(family, id))
-			return family;
-	return NULL;
+	return VEC_FIND(&families->list, family, family_has(family, id));
 }
 
 bool family_has(const struct failure_family *family, const char *id)
 {
-	VEC_FOREACH (&family->members, member)
-		if (strcmp(member->id, id) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&family->members, member, strcmp(member->id, id) == 0);
 }
 
 bool family_takes(const struct failure_family *family, const struct signature *signature)
 {
-	VEC_FOREACH (&family->members, member)
-		if (strcmp(member->id, signature->id) == 0 || signatures_akin(member, signature))
-			return true;
-	return false;
+	return VEC_ANY(&family->members, member,
+		       strcmp(member->id, signature->id) == 0 ||
+			       signatures_akin(member, signature));
 }
 
 void family_count(struct failure_family *family, const struct signature *signature)

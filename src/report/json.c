@@ -35,7 +35,7 @@ json_t *json_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *json_strings(char *const *items)
+static json_t *json_strings(char *const *items)
 {
 	json_t *array = json_array();
 

@@ -296,11 +296,10 @@ static const struct evidence *first_use(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
-	VEC_FOREACH (&page->inv->evidence.list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
-		    v->victim && key_same_stack(e->freed_use->block->key, v->victim->key))
-			return e;
-	return NULL;
+	return VEC_FIND(&page->inv->evidence.list, e,
+			e->kind == EVIDENCE_FREED_USE && e->freed_use->first &&
+				e->freed_use->block && v->victim &&
+				key_same_stack(e->freed_use->block->key, v->victim->key));
 }
 
 static void block_rows(const struct verdict_screen *page, const struct block_life *block)

@@ -7,11 +7,7 @@
 
 void tally_deinit(struct tally *tally)
 {
-	VEC_FOREACH (&tally->counts, c) {
-		mem_free(c->signatures);
-		mem_free(c->node);
-	}
-	VEC_DEINIT(&tally->counts);
+	VEC_FREE(&tally->counts, c, MEM_FREE(c->signatures, c->node));
 	VEC_DEINIT(&tally->signatures);
 }
 
@@ -32,10 +28,7 @@ static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
 
 static struct tally_signature *find(const struct tally *tally, const char *id)
 {
-	VEC_FOREACH (&tally->signatures, s)
-		if (strcmp(s->id, id) == 0)
-			return s;
-	return NULL;
+	return VEC_FIND(&tally->signatures, s, strcmp(s->id, id) == 0);
 }
 
 const struct tally_signature *tally_find(const struct tally *tally, const char *id)
@@ -124,10 +117,7 @@ int tally_load(struct tally *tally, struct case_store *cs, struct series_id seri
 
 bool tally_intermittent(const struct tally *tally)
 {
-	VEC_FOREACH (&tally->signatures, s)
-		if (!s->always)
-			return true;
-	return false;
+	return VEC_ANY(&tally->signatures, s, !s->always);
 }
 
 bool tally_counts(const struct tally *tally, const char *signatures)

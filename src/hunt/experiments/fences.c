@@ -40,9 +40,7 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
 			    inq->err);
 	found = list.list.count;
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&evidence->list, *e);
-	VEC_DEINIT(&list.list);
+	VEC_FREE(&list.list, e, VEC_PUSH(&evidence->list, *e));
 	/* Of a failure it does not show that it comes of this: what stands in freed blocks may
 	 * tell. */
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;

@@ -86,9 +86,7 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 				bench->guards.findings++;
 				break;
 			}
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&bench->guards.seen.list, *e);
-	VEC_DEINIT(&list.list);
+	VEC_FREE(&list.list, e, VEC_PUSH(&bench->guards.seen.list, *e));
 	return r;
 }
 
@@ -342,11 +340,9 @@ static const char *function_of(const struct write_seen *w)
 
 static bool caught_before(const struct level *level, const struct write_seen *w)
 {
-	VEC_FOREACH (&level->observations, observation)
-		if (observation->write.write &&
-		    strcmp(function_of(observation->write.write), function_of(w)) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&level->observations, observation,
+		       observation->write.write &&
+			       strcmp(function_of(observation->write.write), function_of(w)) == 0);
 }
 
 /* Do they show the same writer behind the end of a block, or before its start? */
@@ -354,11 +350,9 @@ static bool confirms(const struct bench *bench)
 {
 	int level = telling_level(bench);
 
-	VEC_FOREACH (&bench->guards.seen.list, e)
-		if (e->kind == EVIDENCE_WRITE && level >= 0 &&
-		    caught_before(&bench->homes.levels[level], e->write))
-			return true;
-	return false;
+	return VEC_ANY(&bench->guards.seen.list, e,
+		       e->kind == EVIDENCE_WRITE && level >= 0 &&
+			       caught_before(&bench->homes.levels[level], e->write));
 }
 
 /* The same key may lead to a larger block in another trial: what was behind the end is its own

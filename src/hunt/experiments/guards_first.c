@@ -23,9 +23,7 @@ static int take_damage(struct inquiry *inq, const struct series_identity *identi
 	heap_evidence(report, &list);
 	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
 			    inq->err);
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&inq->evidence.list, *e);
-	VEC_DEINIT(&list.list);
+	VEC_FREE(&list.list, e, VEC_PUSH(&inq->evidence.list, *e));
 	return r;
 }
 
@@ -97,10 +95,7 @@ int hit_look_for_damage(struct inquiry *inq)
 /* The record of an experiment is no damage. */
 static bool any_damage(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (e->kind != EVIDENCE_EXPERIMENT)
-			return true;
-	return false;
+	return VEC_ANY(&inq->evidence.list, e, e->kind != EVIDENCE_EXPERIMENT);
 }
 
 static int read_plain(struct inquiry *inq)

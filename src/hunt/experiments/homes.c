@@ -178,7 +178,8 @@ unsigned int twins_left(const struct bench *bench, const struct backtrack *backt
 	return left;
 }
 
-bool awaits_passing(const struct bench *bench)
+/* Does it take more trials that pass to tell which of several places was read? */
+static bool awaits_passing(const struct bench *bench)
 {
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
@@ -446,10 +447,7 @@ const struct observation *copied_from(const struct level *level)
 
 static bool any_stale(const struct level *level)
 {
-	VEC_FOREACH (&level->observations, observation)
-		if (observation->dangling.stale)
-			return true;
-	return false;
+	return VEC_ANY(&level->observations, observation, observation->dangling.stale);
 }
 
 /* What was seen before counts until this round has seen it again: there, or nearer to the crash. */
@@ -661,10 +659,7 @@ static void conclude_homes(struct bench *bench)
 
 static bool anybody_caught(const struct level *level)
 {
-	VEC_FOREACH (&level->observations, observation)
-		if (observation->write.write)
-			return true;
-	return false;
+	return VEC_ANY(&level->observations, observation, observation->write.write);
 }
 
 bool homes_caught_source(const struct bench *bench)

@@ -236,19 +236,15 @@ static bool fails_always(const struct inquiry *inq)
 /* Has it failed as the user means it? */
 static bool shown(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->known.summary.signatures.list, s)
-		if (!inq->request->signature ||
-		    strcmp(s->signature.id, inq->request->signature) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&inq->known.summary.signatures.list, s,
+		       !inq->request->signature ||
+			       strcmp(s->signature.id, inq->request->signature) == 0);
 }
 
 static bool always_crashes(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->known.summary.signatures.list, s)
-		if (s->always && s->signature.kind == FAILURE_SIGNAL)
-			return true;
-	return false;
+	return VEC_ANY(&inq->known.summary.signatures.list, s,
+		       s->always && s->signature.kind == FAILURE_SIGNAL);
 }
 
 static bool may_go_on(const struct inquiry *inq)

@@ -213,11 +213,7 @@ struct balances {
 
 static void balances_deinit(struct balances *balances)
 {
-	VEC_FOREACH (&balances->list, b) {
-		mem_free(b->function);
-		mem_free(b->place);
-	}
-	VEC_DEINIT(&balances->list);
+	VEC_FREE(&balances->list, b, MEM_FREE(b->function, b->place));
 }
 
 static bool is_extension(const struct frame *frame)
@@ -376,22 +372,19 @@ static bool is_after(const struct hit *caught, const struct hit *last)
 /* The store that made its count, if that was seen. */
 static const struct hit *birth(const struct trial_hits *log, const struct hit *last)
 {
-	VEC_FOREACH (&log->hits, caught)
-		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
-		    count_of(caught->hit->old) != 2 && count_of(caught->hit->new) == 1)
-			return caught;
-	return NULL;
+	return VEC_FIND(&log->hits, caught,
+			is_of_count(caught, last) && caught->hit->number < last->hit->number &&
+				count_of(caught->hit->old) != 2 && count_of(caught->hit->new) == 1);
 }
 
 /* The first access to the count when the object was gone. What its own destructor does there comes
  * before its free. */
 static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last)
 {
-	VEC_FOREACH (&log->hits, caught)
-		if (is_after(caught, last) && is_of_count(caught, last) &&
-		    (hit_freed(caught->hit) || count_of(caught->hit->old) > COUNT_LIKELY))
-			return caught;
-	return NULL;
+	return VEC_FIND(&log->hits, caught,
+			is_after(caught, last) && is_of_count(caught, last) &&
+				(hit_freed(caught->hit) ||
+				 count_of(caught->hit->old) > COUNT_LIKELY));
 }
 
 static uint64_t word_of(const uint8_t *bytes)

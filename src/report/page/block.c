@@ -361,7 +361,5 @@ void page_block(const struct page *page)
 	put_bits(page);
 	put_writers(page, trial);
 	section_end(page);
-	VEC_FOREACH (&picture.rows, row)
-		mem_free(row->note);
-	VEC_DEINIT(&picture.rows);
+	VEC_FREE(&picture.rows, row, mem_free(row->note));
 }

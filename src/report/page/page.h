@@ -22,9 +22,6 @@ void section_end(const struct page *page);
 /* The verdict's class for people: "A pointer that outlived its block". The caller's to free. */
 char *page_headline(const struct page *page);
 
-/* "function (file:line)". */
-void put_frame(const struct page *page, const struct frame *frame);
-
 /* What the source calls it, or which bytes. Keyed: and how the block is found in other runs. */
 void put_field(const struct page *page, const struct home *home);
 void put_keyed_field(const struct page *page, const struct home *home);

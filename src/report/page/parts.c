@@ -49,7 +49,8 @@ void el_numbered(const struct page *page, const char *tag, const char *prefix, u
 	el(page->h, tag, "id", id, NULL);
 }
 
-void put_frame(const struct page *page, const struct frame *frame)
+/* "function (file:line)". */
+static void put_frame(const struct page *page, const struct frame *frame)
 {
 	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	struct frame shown = *frame;

@@ -95,9 +95,6 @@ struct framework {
 int framework_init(struct framework *f, const struct framework_setup *setup, struct err *err);
 void framework_deinit(struct framework *f);
 
-/* How a plain command line names an item. */
-const char *framework_plain_name(const struct framework *f, uint32_t item);
-
 /* The plain command and the file, for any adapter. */
 void framework_plain(const struct framework *f, const struct framework_list *list, const char *path,
 		     struct strv *argv, struct strv *env);

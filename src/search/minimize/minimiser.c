@@ -760,10 +760,6 @@ int minimiser_result(struct minimiser *m, struct minimiser_result *ret)
 		row->wider = count_of(history_lacking(&m->history, best, m->list[i]));
 		result.n_without++;
 	}
-	/* With rate r, n clean runs have probability (1-r)^n. */
-	if (m->on_full.runs)
-		result.rate_at_most =
-			1 - pow(1 - m->options.confidence, 1.0 / (double)m->on_full.runs);
 	*ret = result;
 	return 0;
 }

@@ -87,11 +87,10 @@ static bool came_first(const struct heap_report *report, const struct seen_once 
 
 	if (!once->example || !f->fenced || f->kind == HEAP_OVER_READ || f->live)
 		return false;
-	VEC_FOREACH (&report->findings, other)
-		if (other->fenced && other->kind != HEAP_OVER_READ && other->trial == f->trial &&
-		    other->pid == f->pid && other->id == f->id && other->number < f->number)
-			return false;
-	return true;
+	return !VEC_ANY(&report->findings, other,
+			other->fenced && other->kind != HEAP_OVER_READ &&
+				other->trial == f->trial && other->pid == f->pid &&
+				other->id == f->id && other->number < f->number);
 }
 
 static void tell_use(const struct heap_report *report, const struct seen_once *once,

@@ -585,11 +585,9 @@ static bool fails_by_itself(const struct investigation *inv)
 
 	VEC_FOREACH (&inv->series, s)
 		plainly |= is_plain(s->command) && s->rate.trials > 0;
-	VEC_FOREACH (&inv->series, s)
-		if (s->rate.failed > 0 && strcmp(s->command, "heap") != 0 &&
-		    (!plainly || strcmp(s->command, "chase") != 0))
-			return true;
-	return false;
+	return VEC_ANY(&inv->series, s,
+		       s->rate.failed > 0 && strcmp(s->command, "heap") != 0 &&
+			       (!plainly || strcmp(s->command, "chase") != 0));
 }
 
 /* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. */

@@ -39,9 +39,7 @@ void sentinel_made_deinit(struct sentinel_made *made)
 
 static void making_deinit(struct making *m)
 {
-	mem_free(m->root);
-	mem_free(m->dir);
-	mem_free(m->case_path);
+	MEM_FREE(m->root, m->dir, m->case_path);
 }
 
 static bool is_empty(const char *path)

@@ -78,18 +78,12 @@ static bool is_again(const struct signature *known, const struct signature *sign
 
 bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature)
 {
-	VEC_FOREACH (&bystanders->list, s)
-		if (is_again(s, signature))
-			return true;
-	return false;
+	return VEC_ANY(&bystanders->list, s, is_again(s, signature));
 }
 
 static bool is_always(const struct bystanders *bystanders, const struct signature *signature)
 {
-	VEC_FOREACH (&bystanders->always, s)
-		if (strcmp(s->id, signature->id) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&bystanders->always, s, strcmp(s->id, signature->id) == 0);
 }
 
 struct dropping {
@@ -139,10 +133,7 @@ static int look(struct dropping *dropping, const struct series_identity *identit
 
 static bool is_dropped(const struct dropping *dropping, uint64_t trial)
 {
-	VEC_FOREACH (&dropping->trials, t)
-		if (*t == trial)
-			return true;
-	return false;
+	return VEC_ANY(&dropping->trials, t, *t == trial);
 }
 
 int bystanders_drop(const struct bystanders *bystanders, const struct target *target,

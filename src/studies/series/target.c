@@ -18,12 +18,8 @@ static bool same_text(const char *a, const char *b)
 void target_deinit(struct target *t)
 {
 	signature_deinit(&t->signature);
-	VEC_FOREACH (&t->members, member)
-		signature_deinit(member);
-	VEC_DEINIT(&t->members);
-	VEC_FOREACH (&t->candidates, c)
-		failure_family_deinit(&c->family);
-	VEC_DEINIT(&t->candidates);
+	VEC_FREE(&t->members, member, signature_deinit(member));
+	VEC_FREE(&t->candidates, c, failure_family_deinit(&c->family));
 }
 
 static int settle(struct target *t, struct case_store *cs, const char *id, struct err *err)
@@ -318,10 +314,8 @@ static bool is_way_of(const struct signature *member, const struct signature *si
 
 static bool is_member(const struct target *t, const struct signature *signature)
 {
-	VEC_FOREACH (&t->members, member)
-		if (strcmp(member->id, signature->id) == 0 || is_way_of(member, signature))
-			return true;
-	return false;
+	return VEC_ANY(&t->members, member,
+		       strcmp(member->id, signature->id) == 0 || is_way_of(member, signature));
 }
 
 bool target_is(const struct target *t, const struct signature *signature)

@@ -526,6 +526,10 @@ struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool faili
 void evidence_deinit(struct evidence *evidence);
 void evidence_list_deinit(struct evidence_list *list);
 
+/* Takes out all pieces that `is` says yes of. */
+void evidence_drop(struct evidence_list *list,
+		   bool (*is)(const struct evidence *evidence, const void *ctx), const void *ctx);
+
 /* Adds the record of an experiment. */
 void evidence_add_experiment(struct evidence_list *list, const struct experiment_made *made);
 

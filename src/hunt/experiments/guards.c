@@ -43,25 +43,14 @@ static bool is_telling(const struct heap_finding *finding)
 
 /* It read outside of its own block: what it found there is poison of a block that somebody freed,
  * and rightly so. */
-static bool is_by_stray(const struct bench *bench, const struct evidence *e)
+static bool is_by_stray(const struct evidence *e, const void *ctx)
 {
+	const struct bench *bench = ctx;
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
 	return bench->start.first->has_backtrack && backtrack->steps.count > 0 &&
 	       backtrack->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
 	       e->freed_use->poison;
-}
-
-static void drop_strays(const struct bench *bench, struct evidence_list *list)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++)
-		if (is_by_stray(bench, &list->list.items[i]))
-			evidence_deinit(&list->list.items[i]);
-		else
-			list->list.items[kept++] = list->list.items[i];
-	list->list.count = kept;
 }
 
 /* What was found in trials that failed in another way is about another failure. */
@@ -73,7 +62,7 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 	int r = 0;
 
 	heap_evidence(report, &list);
-	drop_strays(bench, &list);
+	evidence_drop(&list, is_by_stray, bench);
 	if (request->others)
 		r = bystanders_drop(request->others, request->target, bench->runner.cs, identity,
 				    &list, err);
@@ -275,26 +264,19 @@ static int look_at_heap(struct bench *bench, struct err *err)
 
 /* Without guards a place in CPython's pools, and many another, has had several owners, and what was
  * found there is the last one's. Where it is known now which object was used, those are guesses. */
+static bool is_guess(const struct evidence *e, const void *ctx)
+{
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+	       (e->freed_use->block->python || e->freed_use->place_reused);
+}
+
 static void forget_guesses(struct bench *bench)
 {
-	struct evidence_list *list = &bench->ret->evidence;
-	bool known = false;
-	size_t kept = 0;
-
 	VEC_FOREACH (&bench->guards.seen.list, e)
-		known |= e->kind == EVIDENCE_FREED_USE && e->failing;
-	if (!known)
-		return;
-	for (size_t i = 0; i < list->list.count; i++) {
-		struct evidence *e = &list->list.items[i];
-
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    (e->freed_use->block->python || e->freed_use->place_reused))
-			evidence_deinit(e);
-		else
-			list->list.items[kept++] = *e;
-	}
-	list->list.count = kept;
+		if (e->kind == EVIDENCE_FREED_USE && e->failing) {
+			evidence_drop(&bench->ret->evidence, is_guess, NULL);
+			return;
+		}
 }
 
 void guards_adopt(struct bench *bench)

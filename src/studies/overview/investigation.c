@@ -585,11 +585,14 @@ static bool fails_by_itself(const struct investigation *inv)
 			       (!plainly || strcmp(s->command, "chase") != 0));
 }
 
-/* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. */
+/* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. Its
+ * exit status is 0 when there is nothing any more. */
 static const char *shown_by(const struct investigation *inv)
 {
 	if (!inv->judged || inv->verdict.class == VERDICT_NOT_CAUGHT || fails_by_itself(inv))
 		return NULL;
+	if (inv->verdict.class == VERDICT_UNINITIALISED)
+		return "hunt";
 	return inv->verdict.class == VERDICT_LEAK_GROWTH ? "heap --growth" : "heap";
 }
 
@@ -652,9 +655,10 @@ static void add_commands(struct investigation *inv, const struct strv *minimal)
 	if (inv->program.count == 0)
 		return;
 	if (shown) {
-		/* Its exit status is 0 when there is nothing any more. */
 		proof = mem_printf("%s --fresh", shown);
-		inv->reproduce = command(inv, shown, &inv->program);
+		/* A hunt that has ended runs nothing again. */
+		inv->reproduce = command(inv, strcmp(shown, "hunt") == 0 ? proof : shown,
+					 &inv->program);
 		inv->prove_fix = command(inv, proof, &inv->program);
 		return;
 	}

@@ -145,7 +145,7 @@ static void ask_rule(const struct consideration *row, const struct rule *rule,
 			w.write = proof.main;
 		consider(rule, facts, &proof);
 		ret->times++;
-		ret->held += row->holds(&w);
+		ret->held += consideration_holds(row, &w);
 		ret->told += among(&proof.doubts, row->name);
 	}
 	proof_deinit(&proof);
@@ -157,7 +157,7 @@ static void ask_write(const struct consideration *row, const struct evidence *wr
 	struct weighing w = { .facts = facts, .write = write };
 
 	ret->times++;
-	ret->held += row->holds(&w);
+	ret->held += consideration_holds(row, &w);
 	ret->told += consider_cleared(facts, write) == row;
 }
 

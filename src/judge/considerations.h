@@ -29,6 +29,8 @@ struct consideration {
 	bool (*holds)(const struct weighing *w);
 	enum consideration_effect effect;
 	void (*add)(const struct weighing *w, struct said *doubt); /* its values; NULL: none */
+	/* In place of `holds`, where it is asked of the caught store alone. */
+	bool (*of_store)(const struct write_seen *store);
 };
 
 extern const struct consideration considerations[];

@@ -53,10 +53,7 @@ void secret_words(char *const *words, struct strv *ret)
 
 bool secret_is_marked(const struct strv *words)
 {
-	for (size_t i = 0; i < words->count; i++)
-		if (strstr(words->items[i], SECRET_MARK))
-			return true;
-	return false;
+	return VEC_ANY(words, item, strstr(*item, SECRET_MARK));
 }
 
 unsigned int secret_print(char *const *words)

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "base/strbuf.h"
@@ -35,7 +34,7 @@ json_t *json_number(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-json_t *json_strings(char *const *items)
+static json_t *json_strings(char *const *items)
 {
 	json_t *array = json_array();
 

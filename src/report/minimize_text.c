@@ -33,10 +33,7 @@ static void print_rate(const struct rate *rate, FILE *out)
 
 static const struct signature_summary *find_signature(const struct minimize_result *result)
 {
-	VEC_FOREACH (&result->signatures.list, s)
-		if (strcmp(s->signature.id, result->target) == 0)
-			return s;
-	return NULL;
+	return VEC_FIND(&result->signatures.list, s, strcmp(s->signature.id, result->target) == 0);
 }
 
 static void print_headline(const struct minimize_result *result, FILE *out)

@@ -479,6 +479,13 @@ static bool cutter_unknown(const struct weighing *w)
 	return !VEC_ANY(&w->proof->pieces, piece, (*piece)->mapping->cut);
 }
 
+/* It may have been made to die of this: by the time that an observer takes, or by what that writes
+ * into blocks. */
+static bool only_disturbed(const struct weighing *w)
+{
+	return VEC_ALL(&w->proof->pieces, piece, said_anything(&(*piece)->note));
+}
+
 static bool no_memory_test(const struct weighing *w)
 {
 	const struct host_signs *h = w->proof->main->host;
@@ -751,6 +758,7 @@ const struct consideration considerations[] = {
 	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT, NULL },
 	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT, NULL },
 	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT, NULL },
+	{ "only-disturbed", CLASS(MAPPING_TRUNCATED), only_disturbed, DOUBT, NULL },
 	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT, NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT, NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),

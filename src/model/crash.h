@@ -163,3 +163,5 @@ const struct frame *crash_site(const struct crash *crash);
 /* The same of any stack: whose code it was, not which routine of the C library or of an interpreter
  * did it for it. */
 const struct frame *stack_site(const struct stack *stack);
+/* … or its innermost frame, if there is any. */
+const struct frame *stack_site_or_top(const struct stack *stack);

@@ -100,6 +100,11 @@ bool evidence_by_somebody(const struct evidence *evidence)
 	       use->block->key;
 }
 
+bool evidence_of_crash(const struct evidence *evidence)
+{
+	return evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_MAPPING;
+}
+
 bool evidence_to_judge(const struct evidence_list *list)
 {
 	return VEC_ANY(&list->list, e,

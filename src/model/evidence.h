@@ -536,6 +536,9 @@ void evidence_add_experiment(struct evidence_list *list, const struct experiment
 /* Was it seen at a closed page, and let through? */
 bool evidence_fenced(const struct evidence *evidence);
 
+/* Is it what a crash's own record says by itself? Then it is no damage that an observer found. */
+bool evidence_of_crash(const struct evidence *evidence);
+
 /* A freed block of a known context was read, and nothing says by whom: its poison came out. */
 bool evidence_by_somebody(const struct evidence *evidence);
 

@@ -1,7 +1,5 @@
 #include "read/crash_reading.h"
 
-#include <string.h>
-
 #include "base/cstr.h"
 #include "read/pointers.h"
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "base/strbuf.h"

@@ -4,7 +4,6 @@
 #include "report/report_series.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/percent.h"

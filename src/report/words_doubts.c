@@ -60,6 +60,7 @@ const struct sentence_row words_doubts[] = {
 	{ "not-watched-between", "the two blocks were not watched between the two observations" },
 	{ "nothing-lost", "no update was seen to be lost: the two threads may have written the field in turns, under a lock" },
 	{ "cutter-unknown", "nobody was seen making the file shorter" },
+	{ "only-disturbed", "this was seen only in trials whose blocks had guards, or that were watched: that may have brought it out" },
 	{ "no-memory-test", "no memory test has failed on this machine: the other signs do not prove it" },
 	{ "writer-caught", "the same code was caught writing the bad value in more than one trial: faulty memory does not explain that" },
 	{ "damage-apart", "the program fails without a crash, and memory was not damaged in exactly the trials that failed: the damage may have nothing to do with the failure" },

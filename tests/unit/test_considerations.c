@@ -77,6 +77,7 @@ static const struct {
 	{ "instances-noted", "conflated_by_inference", "conflated" },
 	{ "not-watched-between", "conflation_unwatched", "conflated" },
 	{ "nothing-lost", "race_nothing_lost", "race" },
+	{ "only-disturbed", "mapping_under_guards", "mapping_without_guards_too" },
 	{ "cutter-unknown", "mapping_by_nobody", "mapping" },
 	{ "no-memory-test", "memory_test_clean", "bad_memory" },
 	{ "writer-caught", "signs_but_a_writer", "machine_signs" },

@@ -58,7 +58,7 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 	if (bench_plain_fault(bench))
 		heap.unlike = strbuf_str(&place);
 
-	heap.identity.settings = tossed;
+	heap.series.identity.settings = tossed;
 	heap.trials = TRIALS;
 	heap.found_enough = 0; /* the coins are asked, whatever else is found */
 	heap.suspect_p = TOSS_P;
@@ -69,13 +69,12 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 		heap.plan.item.flags |= PLAN_HEAP_FRESH;
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
-		guards_count(bench, report);
 		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
-		r = guards_tell(bench, &heap.identity, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 		/* Guards are on here, too: what they find damaged is no less so. */
 		if (r == 0)
-			r = guards_take(bench, &heap.identity, report, err);
+			r = guards_take(bench, &heap.series.identity, report, err);
 	}
 	bench->filled += report->heap.failed > 0 ? report->heap.trials : 0;
 	bench->runner.interrupted |= report->interrupted;

@@ -1,8 +1,6 @@
 /* What was seen, as evidence. */
 #include "hunt/bench.h"
 
-#include <string.h>
-
 #include "judge/facts.h"
 
 static void tell_account(struct bench *bench, const struct observation *observation)

@@ -40,14 +40,9 @@ struct case_reading {
 
 /* `repro` and `hunt` run the command as it is; the lists of `minimize` and the arms of `compare`
  * are not alike among themselves. One that failed says more than one that did not. */
-static bool is_plain(const char *command)
-{
-	return strcmp(command, "repro") == 0 || strcmp(command, "hunt") == 0;
-}
-
 static int weight_of(const char *command, const struct rate *rate)
 {
-	return (rate->failed > 0 ? 4 : 0) + (is_plain(command) ? 2 : 0) +
+	return (rate->failed > 0 ? 4 : 0) + (command_is_plain(command) ? 2 : 0) +
 	       (rate->trials > 0 ? 1 : 0);
 }
 
@@ -168,7 +163,7 @@ static void take_observers(struct case_reading *reading, const char *command,
 {
 	struct investigation *inv = reading->inv;
 
-	if (is_plain(command) && !reading->compared)
+	if (command_is_plain(command) && !reading->compared)
 		add_observer(inv, observer_names[settings->observer], rate);
 	if (strcmp(command, "chase") == 0) {
 		add_arm(inv,
@@ -584,7 +579,7 @@ static bool fails_by_itself(const struct investigation *inv)
 	bool plainly = false;
 
 	VEC_FOREACH (&inv->series, s)
-		plainly |= is_plain(s->command) && s->rate.trials > 0;
+		plainly |= command_is_plain(s->command) && s->rate.trials > 0;
 	return VEC_ANY(&inv->series, s,
 		       s->rate.failed > 0 && strcmp(s->command, "heap") != 0 &&
 			       (!plainly || strcmp(s->command, "chase") != 0));

@@ -272,11 +272,8 @@ static bool is_guess(const struct evidence *e, const void *ctx)
 
 static void forget_guesses(struct bench *bench)
 {
-	VEC_FOREACH (&bench->guards.seen.list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->failing) {
-			evidence_drop(&bench->ret->evidence, is_guess, NULL);
-			return;
-		}
+	if (VEC_ANY(&bench->guards.seen.list, e, e->kind == EVIDENCE_FREED_USE && e->failing))
+		evidence_drop(&bench->ret->evidence, is_guess, NULL);
 }
 
 void guards_adopt(struct bench *bench)

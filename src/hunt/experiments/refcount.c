@@ -909,26 +909,23 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 	}
 }
 
-static bool is_ended_object(const struct block_life *block)
+static bool is_ended_object(const struct evidence *e, enum evidence_kind kind)
 {
+	const struct block_life *block = e->failing && e->kind == kind ? block_of(e) : NULL;
+
 	return block && block->python && block->state == BLOCK_FREED && block->key &&
 	       strchr(block->key, '#');
 }
 
-/* Whoever counted on an ended object has written to it, too. */
 const struct block_life *refcount_object(const struct evidence_list *list)
 {
-	const struct block_life *written = NULL;
+	const struct evidence *found =
+		VEC_FIND(&list->list, e, is_ended_object(e, EVIDENCE_FREED_USE));
 
-	VEC_FOREACH (&list->list, e) {
-		if (!e->failing || !is_ended_object(block_of(e)))
-			continue;
-		if (e->kind == EVIDENCE_FREED_USE)
-			return e->freed_use->block;
-		if (e->kind == EVIDENCE_CANARY && !written)
-			written = e->canary->block;
-	}
-	return written;
+	/* Whoever counted on an ended object has written to it. */
+	if (!found)
+		found = VEC_FIND(&list->list, e, is_ended_object(e, EVIDENCE_CANARY));
+	return found ? block_of(found) : NULL;
 }
 
 /* Guards have shown an object that was used after its end, here or before there was a chase. */

@@ -105,21 +105,22 @@ static const struct secret_span none = { 0, 0 };
 /* scheme://user:PASSWORD@host; `at` is where "://" stands. */
 static struct secret_span password_at(const char *word, size_t at)
 {
-	const char *end, *colon = NULL, *host = NULL;
+	const char *user = word + at + 3, *host = user + strcspn(user, "/? "), *start;
 
-	for (end = word + at + 3; *end && *end != '/' && *end != '?' && *end != ' '; end++) {
-		if (*end == ':' && !colon)
-			colon = end + 1;
-		if (*end == '@')
-			host = end;
-	}
-	/* https://TOKEN@host has no user. */
-	if (host && (!colon || colon > host) && at >= 4 &&
-	    (!memcmp(word + at - 4, "http", 4) || !memcmp(word + at - 4, "ttps", 4)))
-		colon = word + at + 3;
-	if (!colon || !host || colon >= host)
+	while (host > user && *host != '@')
+		host--;
+	if (*host != '@')
 		return none;
-	return (struct secret_span){ (size_t)(colon - word), (size_t)(host - colon) };
+	start = memchr(user, ':', (size_t)(host - user));
+	if (start)
+		start++;
+	/* https://TOKEN@host has no user. */
+	else if (at >= 4 &&
+		 (!memcmp(word + at - 4, "http", 4) || !memcmp(word + at - 4, "ttps", 4)))
+		start = user;
+	if (!start || start == host)
+		return none;
+	return (struct secret_span){ (size_t)(start - word), (size_t)(host - start) };
 }
 
 static bool is_quote(char c)

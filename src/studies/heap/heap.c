@@ -197,12 +197,17 @@ static void note_place(struct heap_report *report, const struct crash *crash)
 	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
 }
 
-static bool is_what_coins_explain(const struct heap_request *request, struct reading *reading,
-				  const struct crash *crash, bool failed)
+/* What the coins are asked about: does it end in another way, crash elsewhere, fail at all? */
+static void toss_read(struct heap *heap, struct reading *reading, const struct crash *crash,
+		      bool failed)
 {
-	if (request->outcome)
-		return reading_outcome(reading) != request->outcome;
-	return request->unlike ? !is_at(crash, request->unlike) : failed;
+	const struct heap_request *request = heap->request;
+
+	if (heap->plan.poison_ppm < 1000000)
+		chance_read(&heap->chance, &heap->plan, reading,
+			    request->outcome  ? reading_outcome(reading) != request->outcome
+			    : request->unlike ? !is_at(crash, request->unlike)
+					      : failed);
 }
 
 static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
@@ -243,9 +248,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	/* There is something to be found: from now on with guards around every block. */
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
-	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &heap->plan, reading,
-			    is_what_coins_explain(heap->request, reading, crash, trial.failed));
+	toss_read(heap, reading, crash, trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)

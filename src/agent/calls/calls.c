@@ -22,15 +22,14 @@
  * the return from this handler, in both. */
 static void call_fork(struct call *call, unsigned stack_at, long stack)
 {
-	int fd;
-	long child;
+	long copy, child;
 
 	if (!pages.bytes) { /* fenced memory is the child's own by itself */
 		call_pass(call);
 		return;
 	}
-	fd = pages_copy_sigsafe();
-	if (fd < 0) {
+	copy = pages_copy_sigsafe();
+	if (copy < 0) {
 		call_answer(call, -ENOMEM);
 		return;
 	}
@@ -38,14 +37,14 @@ static void call_fork(struct call *call, unsigned stack_at, long stack)
 		call->made[stack_at] = 0;
 	child = call_make(call);
 	if (child == 0) {
-		bool own = pages_adopt_sigsafe(fd);
+		bool own = pages_adopt_sigsafe(copy);
 
 		if (own)
 			(void)told_again_sigsafe();
 		if (stack)
 			call->context->uc_mcontext.gregs[REG_RSP] = stack;
 	} else {
-		(void)raw_syscall1(SYS_close, fd);
+		pages_copied_sigsafe(copy);
 	}
 	call_answer(call, child);
 }

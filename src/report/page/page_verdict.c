@@ -11,14 +11,9 @@
 #include "base/words.h"
 #include "model/secret.h"
 #include "model/signature.h"
+#include "report/report_investigation.h"
 #include "report/text.h"
 #include "report/wording.h"
-
-static bool never_failed(const struct investigation *inv)
-{
-	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
-	       inv->counted && inv->summary.failed_any == 0;
-}
 
 char *page_headline(const struct page *page)
 {
@@ -30,7 +25,8 @@ char *page_headline(const struct page *page)
 					  ? "Nothing has been run yet"
 					  : "No cause has been looked for yet");
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
-			   never_failed(page->inv) ? "it has not failed" : words_class(v->class));
+			   verdict_never_failed(page->inv) ? "it has not failed"
+							   : words_class(v->class));
 	if (words[0] >= 'a' && words[0] <= 'z')
 		words[0] = (char)(words[0] - 'a' + 'A');
 	return words;
@@ -269,7 +265,7 @@ static const char *what_would_refute(const struct investigation *inv)
 
 	if (!inv->judged)
 		return NULL;
-	if (never_failed(inv))
+	if (verdict_never_failed(inv))
 		return "One run that fails.";
 	if (refutations[v->class])
 		return refutations[v->class];

@@ -149,16 +149,9 @@ static void put_stack(const struct page *page, const struct stack *stack)
 	el_end(page->h);
 }
 
-static const struct frame *site_of(const struct stack *stack)
-{
-	const struct frame *site = stack_site(stack);
-
-	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
-}
-
 void put_place(const struct page *page, const struct stack *stack)
 {
-	const struct frame *site = site_of(stack);
+	const struct frame *site = stack_site_or_top(stack);
 
 	if (site)
 		put_frame(page, site);
@@ -166,7 +159,7 @@ void put_place(const struct page *page, const struct stack *stack)
 
 void put_site(const struct page *page, const struct stack *stack)
 {
-	const struct frame *site = site_of(stack);
+	const struct frame *site = stack_site_or_top(stack);
 
 	if (!site)
 		return;

@@ -511,6 +511,16 @@ static void price(const struct inquiry *inq, struct price *ret)
 		*ret = most;
 }
 
+/* A pointer of which a part was changed leads to whatever lies there: that this was freed, and
+ * used, says nothing. */
+static bool tells_more_than_catch(const struct bench *bench)
+{
+	int level = telling_level(bench);
+
+	return confirms(bench) ||
+	       (bench->release.key && (level < 0 || !level_bends(&bench->homes.levels[level])));
+}
+
 static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
@@ -526,8 +536,8 @@ static int run(struct inquiry *inq)
 	r = look_at_heap(bench, inq->err);
 	watchset_deinit(&bench->watchset);
 	bench->watchset = homes;
-	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) || bench->release.key
-						: bench->guards.findings > 0))
+	if (r == 0 &&
+	    (reason == GUARDS_OVERRUN ? tells_more_than_catch(bench) : bench->guards.findings > 0))
 		guards_adopt(bench);
 	else if (reason == GUARDS_NO_CRASH)
 		bench->start.looks += !bench->runner.interrupted;

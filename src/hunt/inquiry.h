@@ -99,6 +99,7 @@ struct inquiry {
 	struct known known;
 	struct bench *bench; /* while it is asked who did it; else NULL */
 	struct who *who;
+	uint64_t outcome; /* what each trial with guards showed to the outside; 0: not the same */
 	struct evidence_list evidence;
 };
 

@@ -184,6 +184,7 @@ struct write_seen {
 	/* It is part of a copy or a fill by the C library: store_start is where that began, by its
 	 * own arguments, and `base` the block there; store_len what is known of its length. */
 	bool copy;
+#define COPY_NEGATIVE (UINT64_C(1) << 63) /* store_len: below zero, no more is known */
 	enum free_basis free_basis;
 	struct block_bytes block;
 };

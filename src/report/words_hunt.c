@@ -138,6 +138,7 @@ const struct sentence_row words_hunt[] = {
 	{ "damage:newest", "another block was damaged: watching the same byte in the newest blocks of that allocation site" },
 	{ "damage:pages", "watching that byte in all blocks of that allocation site, by page protection" },
 	{ "fill:freed", "no damage: does the failure depend on the contents of freed blocks?" },
+	{ "fill:silent", "garbage in new blocks {0?changes the result or the output|changes nothing that can be seen} ({1} trials)" },
 	{ "fill:fresh", "does the failure depend on the contents of new blocks?" },
 	{ "shut:poison", "the program printed or used what stood in a freed block: protecting the pages of such blocks when they are freed, to see who touches them" },
 	{ "fill:fence", "the failure depends on the contents of freed blocks of {0} allocation site{0:s}: protecting the pages of these blocks, to see who touches them" },

@@ -132,11 +132,6 @@ static bool among(const struct said_list *doubts, const char *name)
 	return false;
 }
 
-static bool holds(const struct consideration *row, const struct weighing *w)
-{
-	return row->of_store ? w->write && row->of_store(w->write->write) : row->holds(w);
-}
-
 static void ask_rule(const struct consideration *row, const struct rule *rule,
 		     const struct facts *facts, struct asked *ret)
 {
@@ -150,7 +145,7 @@ static void ask_rule(const struct consideration *row, const struct rule *rule,
 			w.write = proof.main;
 		consider(rule, facts, &proof);
 		ret->times++;
-		ret->held += holds(row, &w);
+		ret->held += consideration_holds(row, &w);
 		ret->told += among(&proof.doubts, row->name);
 	}
 	proof_deinit(&proof);
@@ -162,7 +157,7 @@ static void ask_write(const struct consideration *row, const struct evidence *wr
 	struct weighing w = { .facts = facts, .write = write };
 
 	ret->times++;
-	ret->held += holds(row, &w);
+	ret->held += consideration_holds(row, &w);
 	ret->told += consider_cleared(facts, write) == row;
 }
 

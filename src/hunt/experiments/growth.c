@@ -91,10 +91,5 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, GROWTH_TRIALS, 2, ret);
 }
 
-const struct experiment_ops experiment_growth = { .name = "growth",
-						  .question = QUESTION_HIT,
-						  .kind = EXPERIMENT_GROWTH,
-						  .chance = 0.1,
-						  .applies = applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(growth, .name = "growth", .question = QUESTION_HIT, .kind = EXPERIMENT_GROWTH,
+	   .chance = 0.1, .applies = applies, .price = price, .run = run);

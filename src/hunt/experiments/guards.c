@@ -544,11 +544,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_guards = { .name = "guards",
-						  .question = QUESTION_WHO,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.5,
-						  .repeats = true,
-						  .applies = applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(guards, .name = "guards", .question = QUESTION_WHO, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.5, .repeats = true, .applies = applies, .price = price, .run = run);

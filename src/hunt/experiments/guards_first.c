@@ -67,6 +67,7 @@ int hit_look_for_damage(struct inquiry *inq)
 		return DECIDE(inq, "guards:failed", said_text(why.message));
 	}
 	inq->known.guarded = true;
+	inq->outcome = report.outcome;
 	inq->known.fails_guarded =
 		!inq->known.target && report.findings.count == 0 && report.heap.failed > 0 &&
 		attempt_p(&(struct rate){ .trials = inq->spending.ran }, &report.heap) < CHANGES_P;
@@ -145,13 +146,8 @@ static int run(struct inquiry *inq)
 	return inq->known.target ? read_plain(inq) : look_at_heap(inq);
 }
 
-const struct experiment_ops experiment_guards_first = { .name = "guards",
-							.question = QUESTION_HIT,
-							.kind = EXPERIMENT_GUARDS,
-							.chance = 0.3,
-							.applies = applies,
-							.price = price,
-							.run = run };
+EXPERIMENT(guards_first, .name = "guards", .question = QUESTION_HIT, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = applies, .price = price, .run = run);
 
 /* A program that does not fail gets guards early: what they show in a dozen trials, hundreds as it
  * is would not. */
@@ -161,10 +157,5 @@ static bool silent_applies(struct inquiry *inq, struct said *why)
 	       !inq->known.too_slow && inq->how.close.observer != OBSERVE_NONE;
 }
 
-const struct experiment_ops experiment_silent = { .name = "guards",
-						  .question = QUESTION_FAILS,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.3,
-						  .applies = silent_applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(silent, .name = "guards", .question = QUESTION_FAILS, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = silent_applies, .price = price, .run = run);

@@ -714,14 +714,8 @@ static int run(struct inquiry *inq)
 	return r < 0 ? r : watch_rows(bench, inq->err);
 }
 
-const struct experiment_ops experiment_homes = { .name = "homes",
-						 .question = QUESTION_WHO,
-						 .kind = EXPERIMENT_WATCH,
-						 .chance = 0.7,
-						 .refines = true,
-						 .applies = applies,
-						 .price = price,
-						 .run = run };
+EXPERIMENT(homes, .name = "homes", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);
 
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
@@ -741,11 +735,6 @@ static int copies_run(struct inquiry *inq)
 	return follow_copies(inq->bench, telling_level(inq->bench), inq->err);
 }
 
-const struct experiment_ops experiment_copies = { .name = "copies",
-						  .question = QUESTION_WHO,
-						  .kind = EXPERIMENT_WATCH,
-						  .chance = 0.7,
-						  .refines = true,
-						  .applies = copies_apply,
-						  .price = price,
-						  .run = copies_run };
+EXPERIMENT(copies, .name = "copies", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = copies_apply, .price = price,
+	   .run = copies_run);

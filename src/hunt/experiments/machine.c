@@ -220,11 +220,5 @@ static void price(const struct inquiry *inq, struct price *ret)
 	*ret = (struct price){ .seconds = MEMTEST_S };
 }
 
-const struct experiment_ops experiment_machine = { .name = "machine",
-						   .question = QUESTION_MACHINE,
-						   .kind = EXPERIMENT_MACHINE,
-						   .chance = 0.05,
-						   .refines = true,
-						   .applies = applies,
-						   .price = price,
-						   .run = run };
+EXPERIMENT(machine, .name = "machine", .question = QUESTION_MACHINE, .kind = EXPERIMENT_MACHINE,
+	   .chance = 0.05, .refines = true, .applies = applies, .price = price, .run = run);

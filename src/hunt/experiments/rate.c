@@ -586,13 +586,9 @@ static int first_run(struct inquiry *inq)
 							 : give_up_ids(inq);
 }
 
-const struct experiment_ops experiment_first_failure = { .name = "first-failure",
-							 .question = QUESTION_FAILS,
-							 .kind = EXPERIMENT_RUN,
-							 .chance = 1,
-							 .applies = first_applies,
-							 .price = first_price,
-							 .run = first_run };
+EXPERIMENT(first_failure, .name = "first-failure", .question = QUESTION_FAILS,
+	   .kind = EXPERIMENT_RUN, .chance = 1, .applies = first_applies, .price = first_price,
+	   .run = first_run);
 
 /* One more failure tells whether the first is the rule, and a watch changes how it dies; if it is
  * not, some more are counted. */
@@ -639,13 +635,8 @@ static void rate_price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, TRIALS, 1, ret);
 }
 
-const struct experiment_ops experiment_rate = { .name = "rate",
-						.question = QUESTION_FAILS,
-						.kind = EXPERIMENT_RUN,
-						.chance = 0.9,
-						.applies = rate_applies,
-						.price = rate_price,
-						.run = rate_measure };
+EXPERIMENT(rate, .name = "rate", .question = QUESTION_FAILS, .kind = EXPERIMENT_RUN, .chance = 0.9,
+	   .applies = rate_applies, .price = rate_price, .run = rate_measure);
 
 static bool rare_applies(struct inquiry *inq, struct said *why)
 {
@@ -673,13 +664,8 @@ static int rare_run(struct inquiry *inq)
 	return tell(inq);
 }
 
-const struct experiment_ops experiment_rare = { .name = "rare",
-						.question = QUESTION_FAILS,
-						.kind = EXPERIMENT_RUN,
-						.chance = 0.1,
-						.applies = rare_applies,
-						.price = rare_price,
-						.run = rare_run };
+EXPERIMENT(rare, .name = "rare", .question = QUESTION_FAILS, .kind = EXPERIMENT_RUN, .chance = 0.1,
+	   .applies = rare_applies, .price = rare_price, .run = rare_run);
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {
@@ -725,11 +711,6 @@ static int often_run(struct inquiry *inq)
 		      : r;
 }
 
-const struct experiment_ops experiment_how_often = { .name = "how-often",
-						     .question = QUESTION_VERDICT,
-						     .kind = EXPERIMENT_RUN,
-						     .chance = 0.5,
-						     .share = 0.03,
-						     .applies = often_applies,
-						     .price = often_price,
-						     .run = often_run };
+EXPERIMENT(how_often, .name = "how-often", .question = QUESTION_VERDICT, .kind = EXPERIMENT_RUN,
+	   .chance = 0.5, .share = 0.03, .applies = often_applies, .price = often_price,
+	   .run = often_run);

@@ -984,11 +984,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_refcount = { .name = "refcount",
-						    .question = QUESTION_WHO,
-						    .kind = EXPERIMENT_WATCH,
-						    .chance = 0.7,
-						    .refines = true,
-						    .applies = applies,
-						    .price = price,
-						    .run = run };
+EXPERIMENT(refcount, .name = "refcount", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);

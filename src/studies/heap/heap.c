@@ -52,6 +52,8 @@ static bool wants_more(const struct heap *heap)
 	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
 		return false;
 	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
+	if (heap->request->outcome)
+		failed = heap->chance.failed;
 	if (failed == 0 && heap->request->give_up_clean)
 		return false;
 	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
@@ -168,6 +170,12 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
 }
 
+static void note_outcome(struct heap_report *report, uint64_t outcome)
+{
+	report->outcomes_differ |= report->outcome != 0 && report->outcome != outcome;
+	report->outcome = report->outcomes_differ ? 0 : outcome;
+}
+
 static bool is_at(const struct crash *crash, const char *wanted)
 {
 	AUTO(strbuf_deinit) struct strbuf place = { 0 };
@@ -214,8 +222,10 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	findings_add(&trial, reading, heap->report);
 	if (end->observed.signal != 0)
 		crash = reading_crash(reading, CRASH_WHOLE);
-	if (!heap->fencing && !heap->request->compare)
+	if (!heap->fencing && !heap->request->compare) {
 		note_place(heap->report, crash);
+		note_outcome(heap->report, reading_outcome(reading));
+	}
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
 	/* Of damage that was seen, the crash may be no more than what came of it. */
@@ -227,8 +237,10 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
 		chance_read(&heap->chance, &heap->plan, reading,
-			    heap->request->unlike ? !is_at(crash, heap->request->unlike)
-						  : trial.failed);
+			    heap->request->outcome
+				    ? reading_outcome(reading) != heap->request->outcome
+			    : heap->request->unlike ? !is_at(crash, heap->request->unlike)
+						    : trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)
@@ -236,7 +248,7 @@ static bool heap_ended(void *ctx, const struct run *run, bool failed)
 	const struct heap *heap = ctx;
 
 	if (heap->request->suspect_p > 0 &&
-	    (chance_idle(&heap->chance, heap->request->unlike != NULL) ||
+	    (chance_idle(&heap->chance, heap->request->unlike || heap->request->outcome) ||
 	     chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p)))
 		return true;
 	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;

@@ -197,6 +197,14 @@ static void note_place(struct heap_report *report, const struct crash *crash)
 	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
 }
 
+static bool is_what_coins_explain(const struct heap_request *request, struct reading *reading,
+				  const struct crash *crash, bool failed)
+{
+	if (request->outcome)
+		return reading_outcome(reading) != request->outcome;
+	return request->unlike ? !is_at(crash, request->unlike) : failed;
+}
+
 static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct heap *heap = ctx;
@@ -237,10 +245,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
 	if (heap->plan.poison_ppm < 1000000)
 		chance_read(&heap->chance, &heap->plan, reading,
-			    heap->request->outcome
-				    ? reading_outcome(reading) != heap->request->outcome
-			    : heap->request->unlike ? !is_at(crash, heap->request->unlike)
-						    : trial.failed);
+			    is_what_coins_explain(heap->request, reading, crash, trial.failed));
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)

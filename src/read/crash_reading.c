@@ -64,8 +64,7 @@ static struct block_life *life_of(struct event_log *log, const struct log_block 
 	return life;
 }
 
-/* Both were freed, and nobody saw which of them the pointer was to. CPython gives the place of an
- * object out again at once: it always had others before. */
+/* Nobody saw which of them the pointer was to. The place of an object always had others. */
 static bool is_shared(struct event_log *log, const struct log_block *block)
 {
 	struct log_block former;

@@ -327,11 +327,13 @@ static bool caught_before(const struct level *level, const struct write_seen *w)
 			       strcmp(function_of(observation->write.write), function_of(w)) == 0);
 }
 
-/* Do they show the same writer behind the end of a block, or before its start? */
+/* Do they show the same writer, or an object used after its end? A bent pointer leads to any. */
 static bool confirms(const struct bench *bench)
 {
 	int level = telling_level(bench);
 
+	if (bench->release.key && (level < 0 || !level_bends(&bench->homes.levels[level])))
+		return true;
 	return VEC_ANY(&bench->guards.seen.list, e,
 		       e->kind == EVIDENCE_WRITE && level >= 0 &&
 			       caught_before(&bench->homes.levels[level], e->write));
@@ -526,8 +528,7 @@ static int run(struct inquiry *inq)
 	r = look_at_heap(bench, inq->err);
 	watchset_deinit(&bench->watchset);
 	bench->watchset = homes;
-	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) || bench->release.key
-						: bench->guards.findings > 0))
+	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) : bench->guards.findings > 0))
 		guards_adopt(bench);
 	else if (reason == GUARDS_NO_CRASH)
 		bench->start.looks += !bench->runner.interrupted;

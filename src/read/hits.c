@@ -366,9 +366,9 @@ static bool is_negative(const struct hit *caught)
 {
 	uint64_t start = register_called(caught, "rax");
 
-	return has_length(caught) ? (int64_t)register_called(caught, "rdx") < 0
-				  : caught->hit->address < start &&
-					    register_called(caught, "rdi") > start;
+	return has_length(caught)
+		       ? (int64_t)register_called(caught, "rdx") < 0
+		       : caught->hit->address < start && register_called(caught, "rdi") > start;
 }
 
 /* As far as it is known. */

@@ -49,7 +49,7 @@ struct heap_request {
 	 * there (crash_place())? NULL: does it fail. */
 	const char *unlike;
 	uint64_t outcome; /* the same: does it show anything else to the outside? 0: not asked */
-	bool compare; /* and as many under crash, in turns */
+	bool compare;	  /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	struct heap_fencing_wish fence;

@@ -662,8 +662,8 @@ static void add_commands(struct investigation *inv, const struct strv *minimal)
 	if (shown) {
 		proof = mem_printf("%s --fresh", shown);
 		/* A hunt that has ended runs nothing again. */
-		inv->reproduce = command(inv, strcmp(shown, "hunt") == 0 ? proof : shown,
-					 &inv->program);
+		inv->reproduce =
+			command(inv, strcmp(shown, "hunt") == 0 ? proof : shown, &inv->program);
 		inv->prove_fix = command(inv, proof, &inv->program);
 		return;
 	}

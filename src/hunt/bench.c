@@ -3,11 +3,11 @@
  */
 #include "hunt/bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/now.h"
 #include "judge/judge.h"
 #include "search/stats/rate.h"
@@ -146,6 +146,8 @@ void bench_count(struct bench *bench, bool failed, bool wanted)
 	}
 	if (wanted && bench->round.ops->read_failing)
 		bench->round.ops->read_failing(bench);
+	else if (wanted && bench->round.signal != 0)
+		reading_tell_proof(bench->round.reading, &bench->ret->evidence);
 }
 
 /* Where the user named the failure, all others that come up while it is waited for are known from
@@ -214,7 +216,7 @@ static bool is_kin(const struct bench *bench, const struct signature *s)
 
 	return bench->round.ops == &look_round && bench->start.found &&
 	       !bench->start.first->has_backtrack && bench->request->start.chosen &&
-	       (s->test == test || (s->test && test && strcmp(s->test, test) == 0));
+	       cstr_same(s->test, test);
 }
 
 static void look_at(struct bench *bench, const struct signature *s, struct shown *ret)
@@ -229,7 +231,8 @@ static void look_at(struct bench *bench, const struct signature *s, struct shown
 		signature_copy(&bench->start.kin, s);
 		wanted = true;
 	}
-	ret->failed = true;
+	/* Nobody had to wait for what every run shows. */
+	ret->failed |= wanted || !request->others || !strv_has(&request->others->always, s->id);
 	ret->wanted |= wanted || (stranger && (bench->start.moved || is_related(bench)));
 	ret->stranger |= stranger;
 }
@@ -268,16 +271,14 @@ static void bench_record(void *ctx, const struct run *run, struct trial_record *
 bool bench_shows(struct bench *bench, const char *signatures)
 {
 	struct shown shown = { 0 };
+	char id[SIGNATURE_ID_LEN + 1];
 
-	while (*signatures != '\0') {
-		size_t len = strcspn(signatures, " ");
-		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
+	while ((signatures = signature_next_id(signatures, id)) != NULL) {
 		AUTO(signature_deinit) struct signature s = { 0 };
 
 		/* What cannot be read has not shown it. */
 		if (case_signature(bench->runner.cs, id, &s, NULL) == 0)
 			look_at(bench, &s, &shown);
-		signatures += len + (signatures[len] == ' ');
 	}
 	note_stranger(bench, &shown);
 	return shown.wanted;

@@ -301,11 +301,12 @@ enum guards_reason guards_reason(const struct bench *bench);
 /* What trials with guards of any experiment found is kept: bench->guards.seen, and how many
  * findings tell why it fails. */
 struct heap_report;
-/* What trials with guards could have shown, without those that failed in another way. */
-int guards_tell(struct bench *bench, const struct series_identity *identity,
-		struct experiment_made *made, struct err *err);
+/* Its trials count, but for those that failed in another way; what they could have shown becomes
+ * evidence. */
+int guards_count(struct bench *bench, const struct series_identity *identity,
+		 struct heap_report *report, struct experiment_made *made, struct err *err);
 int guards_take(struct bench *bench, const struct series_identity *identity,
-		const struct heap_report *report, struct err *err);
+		struct heap_report *report, struct err *err);
 /* What they showed becomes evidence. */
 void guards_adopt(struct bench *bench);
 /* The watchset's bytes, with guards. */
@@ -316,8 +317,6 @@ struct heap_request;
 char *guards_request(const struct bench *bench, struct heap_request *ret);
 /* So many that the failure will come at least once. */
 unsigned int guards_trials(const struct bench *bench);
-/* Its trials count. */
-void guards_count(struct bench *bench, const struct heap_report *report);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */

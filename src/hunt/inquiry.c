@@ -15,6 +15,7 @@ static void begin(struct inquiry *inq)
 		request->budget_trials > 0 ? request->budget_trials : UINT64_MAX;
 	inq->spending.budget.failures =
 		request->budget_failures > 0 ? request->budget_failures : UINT64_MAX;
+	inq->spending.budget.always = &inq->known.others.always;
 	how->plain = request->plain;
 	how->close = request->close;
 	how->plain.settings->shared.budget = how->close.settings->shared.budget =
@@ -27,6 +28,19 @@ static void begin(struct inquiry *inq)
 	how->jobs = request->jobs;
 	how->program = request->program;
 	how->env = request->slot_env;
+}
+
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look)
+{
+	return (struct series_request){ .identity = look->identity,
+					.settings = look->settings,
+					.observer = look->observer,
+					.program = inq->how.program,
+					.slot_env = inq->how.env,
+					.jobs = inq->how.jobs,
+					.fresh = inq->request->fresh,
+					.progress = inq->request->show.progress,
+					.progress_ctx = inq->request->show.ctx };
 }
 
 static void end(struct inquiry *inq)

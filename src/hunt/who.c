@@ -154,22 +154,34 @@ struct gathering {
 	bool others; /* other ways in which it shows itself, instead of the most frequent one */
 };
 
+/* A trial may have shown others beside it, such as a test that fails in every run. */
+static bool shown_as(const struct inquiry *inq, const char *signatures,
+		     char ret[SIGNATURE_ID_LEN + 1])
+{
+	while ((signatures = signature_next_id(signatures, ret)) != NULL) {
+		AUTO(signature_deinit) struct signature s = { 0 };
+
+		if (case_signature(inq->cs, ret, &s, NULL) == 0 && target_is(&inq->known.match, &s))
+			return true;
+	}
+	return false;
+}
+
 static void gather(void *ctx, const struct run_row *row)
 {
 	struct gathering *gathering = ctx;
 	struct inquiry *inq = gathering->inq;
-	struct who *who = inq->who;
-	bool shown = false;
+	struct stored_trial *to = &inq->who->stored[inq->who->request.start.stored_count];
+	const char *id = inq->known.match.signature.id;
+	bool main = strstr(row->signatures, id) != NULL;
 
 	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
-	    who->request.start.stored_count == STORED_MAX ||
-	    gathering->others == (strstr(row->signatures, inq->known.match.signature.id) != NULL) ||
-	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
+	    inq->who->request.start.stored_count == STORED_MAX || gathering->others == main ||
+	    !shown_as(inq, main ? id : row->signatures, to->signature))
 		return;
-	who->stored[who->request.start.stored_count] =
-		(struct stored_trial){ .trial = row->trial, .signal = row->signal };
-	(void)signature_next_id(row->signatures,
-				who->stored[who->request.start.stored_count++].signature);
+	to->trial = row->trial;
+	to->signal = row->signal;
+	inq->who->request.start.stored_count++;
 }
 
 /* One corruption dies in many ways. The most frequent one may be a late consequence that nothing

@@ -479,6 +479,13 @@ static bool cutter_unknown(const struct weighing *w)
 	return !VEC_ANY(&w->proof->pieces, piece, (*piece)->mapping->cut);
 }
 
+/* It may have been made to die of this: by the time that an observer takes, or by what that writes
+ * into blocks. */
+static bool only_disturbed(const struct weighing *w)
+{
+	return VEC_ALL(&w->proof->pieces, piece, said_anything(&(*piece)->note));
+}
+
 static bool no_memory_test(const struct weighing *w)
 {
 	const struct host_signs *h = w->proof->main->host;
@@ -751,6 +758,7 @@ const struct consideration considerations[] = {
 	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT, NULL },
 	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT, NULL },
 	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT, NULL },
+	{ "only-disturbed", CLASS(MAPPING_TRUNCATED), only_disturbed, DOUBT, NULL },
 	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT, NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT, NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),
@@ -780,7 +788,7 @@ const struct consideration considerations[] = {
 
 const size_t consideration_count = ARRAY_SIZE(considerations);
 
-static bool holds(const struct consideration *c, const struct weighing *w)
+bool consideration_holds(const struct consideration *c, const struct weighing *w)
 {
 	return c->of_store ? is_store(w) && c->of_store(store(w)) : c->holds(w);
 }
@@ -795,7 +803,8 @@ void consider(const struct rule *rule, const struct facts *facts, struct proof *
 		const struct consideration *c = &considerations[i];
 		struct said *doubt;
 
-		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) || !holds(c, &w))
+		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) ||
+		    !consideration_holds(c, &w))
 			continue;
 		doubt = said_new(&proof->doubts);
 		SAY(doubt, c->name);
@@ -810,7 +819,8 @@ const struct consideration *consider_cleared(const struct facts *facts,
 	struct weighing w = { .facts = facts, .write = write };
 
 	for (size_t i = 0; i < consideration_count; i++)
-		if (considerations[i].effect == CLEARS && holds(&considerations[i], &w))
+		if (considerations[i].effect == CLEARS &&
+		    consideration_holds(&considerations[i], &w))
 			return &considerations[i];
 	return NULL;
 }

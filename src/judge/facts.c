@@ -1,19 +1,11 @@
 #include "judge/facts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cstr.h"
 
 #define CHAIN_MAX 16
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 uint64_t evidence_trials(const struct evidence *const *items, size_t count)
 {
@@ -22,7 +14,7 @@ uint64_t evidence_trials(const struct evidence *const *items, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		numbers[i] = items[i]->trial;
-	qsort(numbers, count, sizeof(*numbers), by_number);
+	numbers_sort(numbers, count);
 	for (size_t i = 1; i < count; i++)
 		trials += numbers[i] != numbers[i - 1];
 	return trials;
@@ -45,17 +37,10 @@ bool write_changed(const struct write_seen *write)
 	return write->value_len == 0 || write_mask(write) != 0;
 }
 
-static const struct frame *site_of(const struct stack *stack)
-{
-	const struct frame *site = stack_site(stack);
-
-	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
-}
-
 /* Same code: a function and, in emitted code, the instruction. */
 static bool same_writer(const struct write_seen *a, const struct write_seen *b)
 {
-	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+	const struct frame *x = stack_site_or_top(&a->writer), *y = stack_site_or_top(&b->writer);
 
 	if (!x || !y || x->kind != y->kind)
 		return false;
@@ -72,7 +57,7 @@ static bool same_writer(const struct write_seen *a, const struct write_seen *b)
 
 bool same_store(const struct write_seen *a, const struct write_seen *b)
 {
-	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+	const struct frame *x = stack_site_or_top(&a->writer), *y = stack_site_or_top(&b->writer);
 
 	if (!same_writer(a, b))
 		return false;

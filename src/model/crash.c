@@ -286,6 +286,13 @@ const struct frame *stack_site(const struct stack *stack)
 	return first;
 }
 
+const struct frame *stack_site_or_top(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
+}
+
 void crash_place(const struct crash *crash, struct strbuf *sb)
 {
 	const struct frame *site = crash_site(crash);

@@ -70,6 +70,19 @@ void evidence_list_deinit(struct evidence_list *list)
 	VEC_FREE(&list->list, evidence, evidence_deinit(evidence));
 }
 
+void evidence_drop(struct evidence_list *list,
+		   bool (*is)(const struct evidence *evidence, const void *ctx), const void *ctx)
+{
+	size_t kept = 0;
+
+	VEC_FOREACH (&list->list, e)
+		if (is(e, ctx))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	list->list.count = kept;
+}
+
 bool evidence_fenced(const struct evidence *evidence)
 {
 	if (evidence->kind == EVIDENCE_CANARY)
@@ -85,6 +98,11 @@ bool evidence_by_somebody(const struct evidence *evidence)
 
 	return use && evidence->failing && use->poison && use->user.count == 0 && use->block &&
 	       use->block->key;
+}
+
+bool evidence_of_crash(const struct evidence *evidence)
+{
+	return evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_MAPPING;
 }
 
 bool evidence_to_judge(const struct evidence_list *list)

@@ -325,9 +325,5 @@ struct said_value said_frame(const struct frame *frame)
 
 struct said_value said_site(const struct stack *stack)
 {
-	const struct frame *site = stack ? stack_site(stack) : NULL;
-
-	if (!site && stack && stack->count > 0)
-		site = &stack->frames[0];
-	return said_frame(site);
+	return said_frame(stack ? stack_site_or_top(stack) : NULL);
 }

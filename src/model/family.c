@@ -2,13 +2,9 @@
 
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/strbuf.h"
 #include "model/test_name.h"
-
-static bool same_or_none(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
 
 /* Lines of output with as many words, most of them the same: the others are values. */
 static bool lines_alike(const char *a, const char *b)
@@ -37,7 +33,7 @@ bool signatures_akin(const struct signature *a, const struct signature *b)
 	switch (a->kind) {
 	case FAILURE_SIGNAL:
 		return a->signal == b->signal &&
-		       (!a->site || !b->site || same_or_none(a->site, b->site));
+		       (!a->site || !b->site || cstr_same(a->site, b->site));
 	case FAILURE_EXIT:
 		return a->exit_status == b->exit_status && lines_alike(a->crumb, b->crumb);
 	case FAILURE_OUTPUT:

@@ -99,4 +99,5 @@ void heap_dangling_deinit(struct heap_dangling *dangling)
 void heap_report_deinit(struct heap_report *report)
 {
 	fields_free(&report_fields, report);
+	evidence_list_deinit(&report->crashes);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/evidence.h"
 #include "model/frame.h"
 #include "model/home.h"
 #include "model/rate.h"
@@ -185,6 +186,8 @@ struct heap_report {
 	struct said sentence;		    /* what the observer does to the failure */
 	VEC(struct heap_finding) findings;  /* seen most often first */
 	VEC(struct heap_dangling) dangling; /* those that were used first */
+	/* What crashes say by themselves, whatever stood in blocks: a file that was cut. */
+	struct evidence_list crashes;
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
 	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;

@@ -27,8 +27,7 @@ bool command_has_rate(const char *command)
 	       strcmp(command, "bisect") != 0;
 }
 
-/* As it is, without what a closer look may change. */
-static bool is_plain(const char *command)
+bool command_is_plain(const char *command)
 {
 	return strcmp(command, "repro") == 0 || strcmp(command, "hunt") == 0;
 }
@@ -42,7 +41,7 @@ const struct series_overview *overview_latest(const struct case_overview *overvi
 
 		if (!series->intermittent || !command_has_rate(series->command))
 			continue;
-		if (is_plain(series->command))
+		if (command_is_plain(series->command))
 			return series;
 		if (!latest)
 			latest = series;

@@ -167,6 +167,19 @@ const struct crash_reading *reading_backtrack(struct reading *reading,
 	return &reading->backtracks[through];
 }
 
+void reading_tell_proof(struct reading *reading, struct evidence_list *ret)
+{
+	const struct crash *crash = reading_crash(reading, CRASH_WHOLE);
+
+	if (!crash || crash->fault != FAULT_MAPPING_SHRANK)
+		return;
+	crash_reading_tell(reading_backtrack(reading, THROUGH_OBJECTS), reading->of.symbols, crash,
+			   ret);
+	VEC_FOREACH (&ret->list, e)
+		if (e->kind == EVIDENCE_MAPPING && e->trial == reading->of.trial)
+			SAY(&e->note, "noted:observed");
+}
+
 const struct trial_hits *reading_hits(struct reading *reading)
 {
 	if (begin_from_logs(reading, PART_HITS))

@@ -62,6 +62,10 @@ const struct crash *reading_crash(struct reading *reading, enum crash_depth dept
 const struct crash_reading *reading_backtrack(struct reading *reading,
 					      enum backtrack_through through);
 
+/* Adds what that crash says by itself, whatever stands in blocks: a file that was cut. Of a trial
+ * that an observer has disturbed, which its note says. */
+void reading_tell_proof(struct reading *reading, struct evidence_list *ret);
+
 /* What was caught at watched memory. */
 const struct trial_hits *reading_hits(struct reading *reading);
 

@@ -114,10 +114,8 @@ static void callers_row(const struct verdict_screen *page, const struct stack *s
 static void site_row(const struct verdict_screen *page, const char *label,
 		     const struct stack *stack)
 {
-	const struct frame *site = stack_site(stack);
-
 	if (stack->count > 0)
-		frame_row(page, label, "", site ? site : &stack->frames[0]);
+		frame_row(page, label, "", stack_site_or_top(stack));
 }
 
 static void site_rows(const struct verdict_screen *page, const char *label,
@@ -161,8 +159,7 @@ static void source_row(const struct verdict_screen *page, const struct stack *st
 		rowf(page, "", 1, "> %s", line);
 }
 
-/* Trials were run, and there is nothing to explain. */
-static bool never_failed(const struct investigation *inv)
+bool verdict_never_failed(const struct investigation *inv)
 {
 	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
 	       inv->counted && inv->summary.failed_any == 0;
@@ -184,7 +181,7 @@ static void headline(const struct verdict_screen *page)
 	screen_paint(&page->screen, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->screen.out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      never_failed(page->inv) ? "it has not failed" : words_class(v->class),
+		      verdict_never_failed(page->inv) ? "it has not failed" : words_class(v->class),
 		      verdict_class_name(v->class));
 	screen_paint(&page->screen, "\033[0m");
 	(void)fputc('\n', page->screen.out);

@@ -17,7 +17,7 @@ const struct sentence_row words_hunt[] = {
 
 	{ "list", "{0*, }" },
 	{ "clauses", "{0*; }" },
-	{ "left-out", "left out: {0}" },
+	{ "left-out", "skipped: {0}" },
 	{ "budget:spent", "not asked, nor the questions after it: the budget is spent" },
 	{ "choice:why", "{0} explanations are not tested, {1} are open; chance of an answer {2:.0f} %[; so far {3?probably }{4}]" },
 	{ "choice:brought", "{0?{0} piece{0:s} of evidence|no evidence}[; {1?probably }{2}]" },
@@ -31,7 +31,7 @@ const struct sentence_row words_hunt[] = {
 	{ "why:observed", "the trials so far ran with --observe {0}" },
 	{ "why:price", "the experiment '{0}' would take about {1:.0f} s of the {2:.0f} s in all" },
 	{ "why:always", "it fails every time" },
-	{ "why:often", "it fails often enough, every {0:.2g} s" },
+	{ "why:often", "it fails often enough already (every {0:.2g} s)" },
 	{ "why:alone", "to see whether it also fails alone would take {0} of {1} trials" },
 	{ "why:every-run", "every run fails in the same way, which a broken machine does not do" },
 	{ "why:explained", "what was caught explains it" },
@@ -177,6 +177,7 @@ const struct sentence_row words_hunt[] = {
 
 	{ "noted:watch", "watch --on '{0}': {1} time{1:s} in {2} of {3} trials, {4} of which failed" },
 	{ "noted:heap", "[while {0} ran][{0?; }its poison came out in the line '{2}']{1?{0?; |{2?; }}the trial did not fail: under the heap observer none did}" },
+	{ "noted:observed", "in a trial that redhand's observer disturbed" },
 	{ "noted:fill", "it failed {0?in another way }in {1} of {2} trials in which such blocks were overwritten when they were freed, and in {3} of {4} in which they were not (p = {5:.2g})" },
 	{ "noted:lost-update", "the second thread had read it before the first one wrote, and did not look again" },
 	{ "noted:unguarded", "another block had that place before, and the program's built-in malloc has no guards, so it is not known whose pointer it was" },

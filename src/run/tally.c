@@ -11,21 +11,6 @@ void tally_deinit(struct tally *tally)
 	VEC_DEINIT(&tally->signatures);
 }
 
-/* The next id of a list as they are stored; NULL at its end. */
-static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
-{
-	size_t len = strcspn(at, " ");
-
-	if (len == 0)
-		return NULL;
-	if (len > SIGNATURE_ID_LEN)
-		len = SIGNATURE_ID_LEN;
-	memcpy(id, at, len);
-	id[len] = '\0';
-	at += len;
-	return at + (*at == ' ');
-}
-
 static struct tally_signature *find(const struct tally *tally, const char *id)
 {
 	return VEC_FIND(&tally->signatures, s, strcmp(s->id, id) == 0);
@@ -55,7 +40,7 @@ static void count_signatures(struct tally *tally, const struct tally_row *row)
 {
 	char id[SIGNATURE_ID_LEN + 1];
 
-	for (const char *at = row->signatures; (at = next_id(at, id)) != NULL;) {
+	for (const char *at = row->signatures; (at = signature_next_id(at, id)) != NULL;) {
 		struct tally_signature *s = find(tally, id);
 
 		if (!s) {
@@ -127,7 +112,7 @@ bool tally_counts(const struct tally *tally, const char *signatures)
 
 	if (!intermittent)
 		return signatures[0] != '\0';
-	for (const char *at = signatures; (at = next_id(at, id)) != NULL;) {
+	for (const char *at = signatures; (at = signature_next_id(at, id)) != NULL;) {
 		const struct tally_signature *s = find(tally, id);
 
 		if (!s || !s->always)

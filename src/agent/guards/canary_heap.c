@@ -1,6 +1,5 @@
 #include "agent/guards/canary_heap.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "agent/core/agent.h"

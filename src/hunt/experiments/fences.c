@@ -13,21 +13,17 @@
 #define SLOWER 5.0
 
 static int take(struct inquiry *inq, const struct series_identity *identity,
-		const struct heap_report *report)
+		struct heap_report *report)
 {
 	struct evidence_list *evidence = inq->bench ? &inq->bench->ret->evidence : &inq->evidence;
-	struct evidence_list list = { 0 };
 	struct experiment_made made;
-	size_t found;
+	size_t found = 0;
 	int r;
 
 	heap_fence_experiment(report, &made);
-	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, identity,
-				HEAP_ARM_FENCE, &made, inq->err);
+	r = hit_take(inq, identity, HEAP_ARM_FENCE, report, &made, &found);
 	if (r < 0)
 		return r;
-	evidence_add_experiment(evidence, &made);
-	heap_evidence(report, &list);
 	/* Whoever asks the kernel whether something is there has no failure to explain. */
 	if (inq->known.target && report->fence.nowhere.kind != HOME_UNKNOWN) {
 		struct evidence e = evidence_new(EVIDENCE_FAULT_VALUE, report->fence.trial, true);
@@ -37,10 +33,6 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 		home_copy(&e.fault_value->home, &report->fence.nowhere);
 		VEC_PUSH(&evidence->list, e);
 	}
-	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
-			    inq->err);
-	found = list.list.count;
-	VEC_FREE(&list.list, e, VEC_PUSH(&evidence->list, *e));
 	/* Of a failure it does not show that it comes of this: what stands in freed blocks may
 	 * tell. */
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
@@ -50,7 +42,7 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	}
 	hunt_count(inq, report->fence_rate.trials + report->exact_rate.trials,
 		   report->fence_rate.failed + report->exact_rate.failed, 0);
-	if (r == 0 && !report->interrupted)
+	if (!report->interrupted)
 		r = DECIDE(inq, found > 0 ? "fences:found" : "fences:clean",
 			   said_number(report->fence_rate.trials));
 	return r;
@@ -80,7 +72,7 @@ static int look(struct inquiry *inq)
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? DECIDE(inq, "fences:failed", said_text(why.message))
-		  : take(inq, &heap.identity, &report);
+		  : take(inq, &heap.series.identity, &report);
 	heap_report_deinit(&report);
 	return r;
 }

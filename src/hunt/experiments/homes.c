@@ -626,17 +626,9 @@ void homes_forget(struct bench *bench)
 }
 
 /* What such a pointer leads to is nobody's block: that it was freed says nothing. */
-static void forget_freed_uses(struct evidence_list *list)
+static bool is_freed_use(const struct evidence *e, const void *ctx)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++) {
-		if (list->list.items[i].kind == EVIDENCE_FREED_USE)
-			evidence_deinit(&list->list.items[i]);
-		else
-			list->list.items[kept++] = list->list.items[i];
-	}
-	list->list.count = kept;
+	return e->kind == EVIDENCE_FREED_USE;
 }
 
 static void conclude_homes(struct bench *bench)
@@ -655,7 +647,7 @@ static void conclude_homes(struct bench *bench)
 	}
 	more = source->observations.count > 0;
 	if (level_bends(&bench->homes.levels[level]))
-		forget_freed_uses(&bench->ret->evidence);
+		evidence_drop(&bench->ret->evidence, is_freed_use, NULL);
 	tell_level(bench, &bench->homes.levels[level], 1,
 		   more			    ? HOP_GOES_ON
 		   : bench_may_go_on(bench) ? HOP_ORIGIN

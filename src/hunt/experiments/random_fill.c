@@ -46,7 +46,7 @@ char *random_fill_request(struct heap_request *ret, const char *settings, bool f
 {
 	char *tossed = mem_printf("%s%s 0.5\n", settings, fresh ? "fresh-chance" : "poison-chance");
 
-	ret->identity.settings = tossed;
+	ret->series.identity.settings = tossed;
 	ret->found_enough = 0;	   /* the coins are asked, whatever else is found */
 	ret->give_up_clean = true; /* there are other questions to ask */
 	ret->plan.poison_ppm = PPM;
@@ -76,13 +76,12 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 	heap.trials_max = left < most ? (unsigned int)left : most;
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
-		guards_count(bench, report);
 		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
-		r = guards_tell(bench, &heap.identity, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 		/* Guards are on here, too: what they find damaged is no less so. */
 		if (r == 0)
-			r = guards_take(bench, &heap.identity, report, err);
+			r = guards_take(bench, &heap.series.identity, report, err);
 	}
 	bench->filled += report->heap.failed > 0 ? report->heap.trials : 0;
 	bench->runner.interrupted |= report->interrupted;

@@ -49,23 +49,19 @@ enum measuring {
 static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsigned int flags)
 {
 	const struct hunt_request *request = inq->request;
-	struct repro_request repro = { .identity = inq->how.plain.identity,
-				       .settings = inq->how.plain.settings,
-				       .observer = inq->how.plain.observer,
-				       .program = request->program,
-				       .slot_env = request->slot_env,
-				       .jobs = inq->how.jobs,
+	struct repro_request repro = { .series = hunt_series(inq, &inq->how.plain),
 				       .trials = trials,
 				       .failures = failures,
 				       .signature = request->signature,
 				       .intermittent = !(flags & MEASURE_ANY),
-				       .sparing = flags & MEASURE_SPARING,
-				       .fresh = flags & MEASURE_FRESH,
-				       .progress = request->show.progress,
-				       .progress_ctx = request->show.ctx };
+				       .sparing = flags & MEASURE_SPARING };
 	struct repro_result result = { 0 };
-	int r = repro_run(inq->cs, &repro, &result, inq->err);
+	int r;
 
+	repro.series.program = request->program;
+	repro.series.slot_env = request->slot_env;
+	repro.series.fresh = flags & MEASURE_FRESH;
+	r = repro_run(inq->cs, &repro, &result, inq->err);
 	if (r < 0)
 		return r;
 	inq->ret->interrupted |= result.interrupted;

@@ -216,6 +216,11 @@ void findings_add_crash(const struct finding_trial *trial, const struct crash *c
 	add(trial, report, finding);
 }
 
+bool findings_in(const struct heap_report *report, uint64_t trial)
+{
+	return VEC_ANY(&report->findings, finding, finding->last_trial == trial);
+}
+
 static int by_weight(const void *a, const void *b)
 {
 	const struct heap_finding *x = a, *y = b;

@@ -4,16 +4,12 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "model/test_name.h"
 
 /* So many failures of one kind settle it, twice as many as any other has; or so many at all. */
 #define ENOUGH 3
 #define ENOUGH_AMONG_OTHERS 8
-
-static bool same_text(const char *a, const char *b)
-{
-	return strcmp(a, b) == 0;
-}
 
 void target_deinit(struct target *t)
 {
@@ -210,12 +206,12 @@ static bool is_wild(const char *fault)
 
 static bool same_fault(const char *a, const char *b)
 {
-	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
+	return !a || !b || cstr_same(a, b) || (is_wild(a) && is_wild(b));
 }
 
 static bool is_cut(const struct signature *s)
 {
-	return s->fault && same_text(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
+	return s->fault && cstr_same(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
 }
 
 /* Damaged memory kills the same test by one signal or another. */
@@ -235,14 +231,14 @@ static bool same_place(const struct target *t, const struct signature *s)
 
 	if ((!t->exact && target->test) || !target->site || !s->site)
 		return true;
-	return same_text(target->site, s->site) &&
+	return cstr_same(target->site, s->site) &&
 	       (!t->faults || same_fault(target->fault, s->fault));
 }
 
 /* Whose child it was depends on who started it: a test runner, or the command of one test. */
 static bool same_process(const struct signature *a, const struct signature *b)
 {
-	return a->stray == b->stray || (a->site && b->site && same_text(a->site, b->site));
+	return a->stray == b->stray || (a->site && b->site && cstr_same(a->site, b->site));
 }
 
 static bool same_test(const struct target *t, const struct signature *s)
@@ -278,7 +274,7 @@ static bool alike(const struct target *t, const struct signature *s)
 	if (!same_test(t, s) || !same_place(t, s))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
-		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);
+		return target->crumb && s->crumb && cstr_same(target->crumb, s->crumb);
 	return true;
 }
 
@@ -329,7 +325,7 @@ bool target_kin(const struct target *t, const struct signature *signature)
 	const struct signature *target = &t->signature;
 
 	if (t->exact || target->kind != FAILURE_SIGNAL || signature->kind != FAILURE_SIGNAL ||
-	    !target->site || !signature->site || !same_text(target->site, signature->site))
+	    !target->site || !signature->site || !cstr_same(target->site, signature->site))
 		return false;
 	return target->test && signature->test ? test_name_same(target->test, signature->test)
 					       : !target->test == !signature->test;

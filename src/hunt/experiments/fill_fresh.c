@@ -15,11 +15,12 @@
 #define SILENT_TRIALS_MAX 96u
 #define SILENT_P 0.001 /* output may change for reasons of its own */
 
-/* trial: one that failed; 0: nothing fails, but what it shows is another. */
-static void tell(struct evidence_list *ret, const struct heap_suspect *suspect, uint64_t trial,
-		 bool otherwise)
+/* bench: NULL where nothing fails, but what it shows is another. */
+static void tell(struct evidence_list *ret, const struct heap_suspect *suspect,
+		 const struct bench *bench)
 {
-	struct evidence e = evidence_new(EVIDENCE_ODDS, trial, trial != 0);
+	struct evidence e =
+		evidence_new(EVIDENCE_ODDS, bench ? bench->start.first->trial : 0, bench != NULL);
 	struct odds_seen *odds = e.odds;
 
 	odds->home = (struct home){ .kind = HOME_BLOCK,
@@ -32,7 +33,7 @@ static void tell(struct evidence_list *ret, const struct heap_suspect *suspect, 
 	odds->zeroed = suspect->clear.trials;
 	odds->zeroed_failed = suspect->clear.failed;
 	odds->p = suspect->p;
-	odds->otherwise = otherwise;
+	odds->otherwise = bench && bench_plain_fault(bench);
 	VEC_PUSH(&ret->list, e);
 }
 
@@ -52,8 +53,7 @@ static int run(struct inquiry *inq)
 	r = random_fill_run(bench, true, &report, inq->err);
 	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
 	if (told)
-		tell(&bench->guards.seen, &report.suspects.items[0], bench->start.first->trial,
-		     bench_plain_fault(bench));
+		tell(&bench->guards.seen, &report.suspects.items[0], bench);
 	if (told || bench->guards.findings > 0)
 		guards_adopt(bench);
 	heap_report_deinit(&report);
@@ -90,7 +90,7 @@ static int silent_run(struct inquiry *inq)
 	heap_experiment(&report, EXPERIMENT_FILL_FRESH, &made);
 	inq->known.damaged |= report.suspects.count > 0 && report.suspects.items[0].p < SILENT_P;
 	if (inq->known.damaged) {
-		tell(&inq->evidence, &report.suspects.items[0], 0, false);
+		tell(&inq->evidence, &report.suspects.items[0], NULL);
 		made.telling = made.shown = report.suspects.items[0].poisoned.failed;
 	}
 	evidence_add_experiment(&inq->evidence, &made);

@@ -28,17 +28,6 @@ struct chase {
 
 #define INDEX_BITS 32u /* of a number that counts elements, by their size */
 
-const char *origin_kind_name(enum origin_kind kind)
-{
-	static const char *const names[] = {
-		[ORIGIN_UNKNOWN] = "unknown",	  [ORIGIN_LOAD] = "load",
-		[ORIGIN_IMMEDIATE] = "immediate", [ORIGIN_ADDRESS] = "address",
-		[ORIGIN_CALL] = "call",		  [ORIGIN_ENTRY] = "entry",
-	};
-
-	return names[kind];
-}
-
 static const ZydisDecodedOperand *read_memory(const struct decoded *d)
 {
 	for (unsigned int i = 0; i < d->instruction.operand_count_visible; i++)

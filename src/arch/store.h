@@ -203,8 +203,6 @@ struct origin {
 	bool certain;	  /* the instructions were found from the start of the function */
 };
 
-const char *origin_kind_name(enum origin_kind kind);
-
 /*
  * Where register `reg` had its value from when the instruction at `at` ran: back through straight
  * code, over moves between registers, arithmetic, and slots of the stack that it was kept in, to

@@ -17,6 +17,14 @@ static inline bool cstr_known_same(const char *a, const char *b)
 	return a && cstr_same(a, b);
 }
 
+static inline bool cstr_among(const char *text, const char *const *names, size_t count)
+{
+	for (size_t i = 0; text && i < count; i++)
+		if (strcmp(text, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static inline char *cstr_dup(const char *text)
 {
 	return text ? mem_strdup(text) : NULL;

@@ -53,3 +53,9 @@ void mem_free(void *ptr)
 {
 	free(ptr);
 }
+
+void mem_free_all(void **list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		mem_free(list[i]);
+}

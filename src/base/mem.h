@@ -18,6 +18,11 @@ char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void mem_free(void *ptr);
 
+/* Each of several, of any type. */
+#define MEM_FREE(...) \
+	mem_free_all((void *[]){ __VA_ARGS__ }, sizeof((void *[]){ __VA_ARGS__ }) / sizeof(void *))
+void mem_free_all(void **list, size_t count);
+
 /* For AUTO(mem_freep) on a pointer of any type. */
 static inline void mem_freep(void *slot)
 {

@@ -41,9 +41,6 @@ struct case_store {
 /* Begins a transaction, after the trials that wait for theirs. */
 int store_begin(struct case_store *cs, struct err *err);
 
-/* The prepared statement, made on first use. NULL with err set on failure. */
-struct query *store_statement(struct case_store *cs, enum statement which, struct err *err);
-
 /* A copy of the column's text, NULL when it has none. */
 char *store_text(struct query *query, int column);
 

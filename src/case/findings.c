@@ -354,10 +354,7 @@ int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order
 
 void trial_view_deinit(struct trial_view *view)
 {
-	mem_free(view->command);
-	mem_free(view->settings);
-	mem_free(view->signatures);
-	mem_free(view->last_crumb);
+	MEM_FREE(view->command, view->settings, view->signatures, view->last_crumb);
 }
 
 int case_cores(struct case_store *cs, struct series_id series, core_fn fn, void *ctx,

@@ -4,7 +4,6 @@
 #include "case/case.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fault.h"
@@ -44,7 +43,8 @@ static const char *const statement_sql[STATEMENTS] = {
 		" AND cores = ? AND cpu = ? AND microcode = ? AND kernel = ? AND gpu = ?",
 };
 
-struct query *store_statement(struct case_store *cs, enum statement which, struct err *err)
+/* The prepared statement, made on first use. NULL with err set on failure. */
+static struct query *store_statement(struct case_store *cs, enum statement which, struct err *err)
 {
 	struct query *query = &cs->statements[which];
 

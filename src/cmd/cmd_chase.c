@@ -267,21 +267,21 @@ const struct command cmd_chase = {
 	.summary = "From a crash to the write that caused it, by running the program again",
 	.usage = "[--from TRIAL | --from-evidence E] [options] -- PROGRAM ARGS…",
 	.description =
-		"Reads back where the crash had its bad value from: the load that brought it, the "
-		"pointer that it was loaded through, across calls. Then runs the program again with "
-		"the CPU's watchpoints on these homes, from the birth of their blocks on. What was "
-		"written there last before a failure is the writer; if it only copied the value, the "
-		"chase goes on at its source. It says in how many of the failing trials whose victim was "
-		"watched it was caught.\n\n"
-		"The same block is found again by its key: the stack of its allocation and its number "
-		"there. Where that does not hold from run to run, objects are watched as what a "
-		"function on the crash's stack is given.\n\n"
-		"Where it does not crash in the first 40 trials, guards around blocks tell whether memory is "
-		"damaged all the same, as 'redhand heap' does, and who does it is caught there.\n\n"
-		"Where nothing of that explains a failure, as when the program stops itself over a wrong "
-		"value, what stands in freed and then in new blocks is left to chance for 40 trials or "
-		"more: with whose does the failure go? Freed blocks of theirs are then shut, and whoever "
-		"touches one is named. The exit status is 1 when it failed or something was found.",
+		"Reads back from the crash which places in memory the bad value came through, across calls. "
+		"Then runs the program again with the CPU's watchpoints on these places, from the birth of "
+		"their blocks on. The last write to such a place before a failure is the culprit; if it only "
+		"copied the value, the chase goes on at its source. The verdict says in how many of the "
+		"failing trials that were watched it was caught.\n\n"
+		"The same block is found again in the next run by its key: the stack of its allocation and its "
+		"number there. Where that differs from run to run, redhand watches what a function on the "
+		"crash's stack is given as an argument.\n\n"
+		"If it does not crash in the first 40 trials, guards around blocks show whether memory is "
+		"damaged all the same, as 'redhand heap' does, and the chase goes on with the damaged bytes.\n\n"
+		"If the guards show nothing either, as when the program stops itself over a wrong value, "
+		"redhand fills freed blocks, then new ones, with random bytes for 40 trials or more: does the "
+		"failure depend on the contents of some blocks? The pages of these blocks are then protected "
+		"when they are freed, and the code that touches one is named. The exit status is 1 when it "
+		"failed or something was found.",
 	.examples =
 		"  redhand chase -- ./mytests --gtest_filter='Cache*'\n"
 		"      who wrote the pointer that it dies of?\n\n"

@@ -1,6 +1,5 @@
 #include "cmd/trial_options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include "base/when.h"
 #include "base/which.h"
 #include "case/notebook.h"
+#include "cmd/progress.h"
 #include "cmd/trial_options_inside.h"
 #include "model/secret.h"
 #include "report/wording.h"
@@ -73,13 +73,13 @@ const struct option trial_option_table[] = {
 	       "Which trials' directories to keep: failed (default), all, none",
 	       .choices = keep_names),
 	OPTION(CHOICE, "observe", "OBSERVER", FIELD(observe),
-	       "How closely to look: none puts nothing into the program; crash (default) records "
-	       "registers, stack and memory when it dies; ids also follows every allocation, so that "
-	       "the life of a damaged block can be told, and who made a mapped file shorter; heap also "
-	       "puts guards around blocks and keeps freed ones for a while, as redhand heap does; fence "
-	       "also lets blocks end at closed pages, which reads are seen by; valgrind runs the program under "
-	       "Memcheck, whose report is read, and an error that it sees makes a trial fail. heap, "
-	       "watch and chase look in their own way and take no other",
+	       "How closely to look: none loads nothing into the program; crash (default) records "
+	       "registers, stack and memory when it dies; ids also follows every allocation, to tell the "
+	       "life of a damaged block, and who made a mapped file shorter; heap also puts guards around "
+	       "blocks and delays the reuse of freed ones, as redhand heap does; fence also lets blocks end "
+	       "at protected pages, so that reads out of bounds are seen; valgrind runs the program under "
+	       "Memcheck: an error that Memcheck reports makes a trial fail. heap, watch and chase have "
+	       "observers of their own and take no other",
 	       .choices = observer_names),
 	OPTION(TEXT, "chaos", "[KNOBS]", FIELD(chaos),
 	       "Disturb each trial in a way drawn for it, so that a rare failure shows itself more "
@@ -591,6 +591,22 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 					 .program = strbuf_str(&setup->program) };
 }
 
+struct series_request trial_setup_series(const struct trial_setup *setup,
+					 const struct trial_options *options,
+					 const struct invocation *inv, struct progress *progress)
+{
+	progress_init(progress);
+	return (struct series_request){ .identity = trial_setup_identity(setup, inv->command->name),
+					.settings = &setup->settings,
+					.observer = setup->observer,
+					.program = inv->program,
+					.slot_env = &setup->slot_env,
+					.jobs = (unsigned int)options->jobs,
+					.fresh = options->fresh,
+					.progress = progress_show,
+					.progress_ctx = progress };
+}
+
 /* A build meanwhile: whoever reads the result must know that it is of two programs. */
 static void tell_changed(const struct trial_setup *setup)
 {
@@ -624,9 +640,7 @@ void trial_setup_deinit(struct trial_setup *setup)
 	if (!setup->joined)
 		tmpdir_remove(setup->settings.trials.tmp_dirs);
 	tmpdir_remove(setup->agent_link_dir);
-	mem_free(setup->agent_link_dir);
-	mem_free(setup->unobserved);
-	mem_free(setup->program_path);
+	MEM_FREE(setup->agent_link_dir, setup->unobserved, setup->program_path);
 	library_list_deinit(&setup->seen);
 	strv_deinit(&setup->notes);
 	strv_deinit(&setup->ship);

@@ -2,7 +2,6 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <elfutils/libdwfl.h>
 
@@ -17,27 +16,13 @@ void code_layout_deinit(struct code_layout *layout)
 	VEC_DEINIT(&layout->starts);
 }
 
-static int by_low(const void *a, const void *b)
-{
-	const struct code_range *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 void code_layout_sort(struct code_layout *layout)
 {
 	size_t kept = 0;
 
 	if (layout->starts.count == 0)
 		return;
-	qsort(layout->starts.items, layout->starts.count, sizeof(uint64_t), by_value);
+	numbers_sort(layout->starts.items, layout->starts.count);
 	for (size_t i = 0; i < layout->starts.count; i++)
 		if (kept == 0 || layout->starts.items[i] != layout->starts.items[kept - 1])
 			layout->starts.items[kept++] = layout->starts.items[i];
@@ -92,7 +77,7 @@ static void tidy_ranges(struct code_layout *layout)
 
 	if (layout->ranges.count == 0)
 		return;
-	qsort(layout->ranges.items, layout->ranges.count, sizeof(layout->ranges.items[0]), by_low);
+	VEC_SORT_BY(&layout->ranges, low);
 	for (size_t i = 0; i < layout->ranges.count; i++) {
 		struct code_range range = layout->ranges.items[i];
 

@@ -157,13 +157,6 @@ static void add_fde(struct eh_frames *frames, const Elf_Data *data, uint64_t sec
 	VEC_PUSH(&frames->all, frame);
 }
 
-static int by_low(const void *a, const void *b)
-{
-	const struct eh_frame *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
 struct eh_frames *eh_frames_new(Elf_Data *data, uint64_t section)
 {
 	struct eh_frames *frames = mem_alloc(sizeof(*frames));
@@ -178,8 +171,7 @@ struct eh_frames *eh_frames_new(Elf_Data *data, uint64_t section)
 			add_fde(frames, data, section, &entry);
 		at = next;
 	}
-	if (frames->all.count > 0)
-		qsort(frames->all.items, frames->all.count, sizeof(frames->all.items[0]), by_low);
+	VEC_SORT_BY(&frames->all, low);
 	return frames;
 }
 
@@ -191,25 +183,9 @@ void eh_frames_free(struct eh_frames *frames)
 	mem_free(frames);
 }
 
-/* How many begin at or before the address. */
-static size_t upper(const struct eh_frames *frames, uint64_t vaddr)
-{
-	size_t low = 0, high = frames->all.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (frames->all.items[middle].low <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_frame *ret)
 {
-	size_t count = upper(frames, vaddr);
+	size_t count = VEC_HOLDS_FOR(&frames->all, frame, frame->low <= vaddr);
 
 	if (count == 0 || vaddr >= frames->all.items[count - 1].high)
 		return false;
@@ -220,7 +196,7 @@ bool eh_frames_find(const struct eh_frames *frames, uint64_t vaddr, struct eh_fr
 void eh_frames_gap(const struct eh_frames *frames, uint64_t vaddr, uint64_t *ret_low,
 		   uint64_t *ret_high)
 {
-	size_t count = upper(frames, vaddr);
+	size_t count = VEC_HOLDS_FOR(&frames->all, frame, frame->low <= vaddr);
 
 	*ret_low = count > 0 ? frames->all.items[count - 1].high : 0;
 	*ret_high = count < frames->all.count ? frames->all.items[count].low : UINT64_MAX;

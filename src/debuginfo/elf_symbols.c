@@ -103,9 +103,7 @@ struct elf_symbols *elf_symbols_new(struct Dwfl_Module *mod)
 
 	for (int i = 1; i < count; i++)
 		symbols_add(symbols, mod, i);
-	if (symbols->all.count > 0)
-		qsort(symbols->all.items, symbols->all.count, sizeof(*symbols->all.items),
-		      by_start);
+	VEC_SORT(&symbols->all, by_start);
 	VEC_FOREACH (&symbols->all, s)
 		if (s->rank >= 8 && s->end - s->start > symbols->longest)
 			symbols->longest = s->end - s->start;
@@ -123,17 +121,7 @@ void elf_symbols_free(struct elf_symbols *symbols)
 /* Index after the last symbol that starts at or before the address. */
 static size_t upper(const struct elf_symbols *symbols, uint64_t address)
 {
-	size_t low = 0, high = symbols->all.count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (symbols->all.items[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return VEC_HOLDS_FOR(&symbols->all, symbol, symbol->start <= address);
 }
 
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address,

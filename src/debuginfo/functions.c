@@ -20,9 +20,7 @@ void function_deinit(struct function *function)
 
 void functions_deinit(struct functions *functions)
 {
-	VEC_FOREACH (&functions->list, function)
-		function_deinit(function);
-	VEC_DEINIT(&functions->list);
+	VEC_FREE(&functions->list, function, function_deinit(function));
 }
 
 /* The '(' that opens the parameters of a demangled name, or its end. */
@@ -291,9 +289,7 @@ char *functions_near(struct module *module, const char *name)
 						    near.names.count)
 				     : NULL;
 	ret = cstr_dup(found);
-	VEC_FOREACH (&near.names, text)
-		mem_free(*text);
-	VEC_DEINIT(&near.names);
+	VEC_FREE(&near.names, text, mem_free(*text));
 	return ret;
 }
 

@@ -49,9 +49,7 @@ void jit_names_free(struct jit_names *names)
 {
 	if (!names)
 		return;
-	VEC_FOREACH (&names->strings, string)
-		mem_free(*string);
-	VEC_DEINIT(&names->strings);
+	VEC_FREE(&names->strings, string, mem_free(*string));
 	VEC_DEINIT(&names->entries);
 	VEC_DEINIT(&names->lines);
 	mem_free(names);
@@ -335,20 +333,12 @@ void jit_names_starts(const struct jit_names *names, taddr low, taddr high, stru
 bool jit_names_find(struct jit_names *names, taddr address, struct jit_name *ret)
 {
 	const struct entry *found = NULL;
-	size_t low = 0, high = names->entries.count;
+	size_t low;
 
 	if (!names->sorted && names->entries.count > 0)
-		qsort(names->entries.items, names->entries.count, sizeof(*names->entries.items),
-		      by_start);
+		VEC_SORT(&names->entries, by_start);
 	names->sorted = true;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (names->entries.items[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = VEC_HOLDS_FOR(&names->entries, entry, entry->start <= address);
 	for (size_t i = low; i-- > 0 && low - i <= 4096;) {
 		const struct entry *entry = &names->entries.items[i];
 

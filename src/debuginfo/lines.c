@@ -43,20 +43,6 @@ struct lines {
 	VEC(struct scope) scopes;      /* that were asked for */
 };
 
-static int by_unit_low(const void *a, const void *b)
-{
-	const struct unit_range *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-static int by_function_low(const void *a, const void *b)
-{
-	const struct line_function *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
 static void unit_ranges(struct lines *lines, Dwarf_Die *die, uint32_t unit)
 {
 	Dwarf_Addr base, low, high;
@@ -93,9 +79,7 @@ struct lines *lines_new(struct Dwfl_Module *mod)
 		VEC_PUSH(&lines->units, unit);
 		unit_ranges(lines, &die, (uint32_t)(lines->units.count - 1));
 	}
-	if (lines->ranges.count > 0)
-		qsort(lines->ranges.items, lines->ranges.count, sizeof(*lines->ranges.items),
-		      by_unit_low);
+	VEC_SORT_BY(&lines->ranges, low);
 	return lines;
 }
 
@@ -103,13 +87,9 @@ void lines_free(struct lines *lines)
 {
 	if (!lines)
 		return;
-	VEC_FOREACH (&lines->units, unit)
-		VEC_DEINIT(&unit->functions);
-	VEC_DEINIT(&lines->units);
+	VEC_FREE(&lines->units, unit, VEC_DEINIT(&unit->functions));
 	VEC_DEINIT(&lines->ranges);
-	VEC_FOREACH (&lines->scopes, scope)
-		mem_free(scope->name);
-	VEC_DEINIT(&lines->scopes);
+	VEC_FREE(&lines->scopes, scope, mem_free(scope->name));
 	mem_free(lines);
 }
 
@@ -147,16 +127,8 @@ static void unit_index(struct line_unit *unit, Dwarf_Die *parent, unsigned int d
 
 static struct line_unit *find_unit(struct lines *lines, Dwarf_Addr address)
 {
-	size_t low = 0, high = lines->ranges.count;
+	size_t low = VEC_HOLDS_FOR(&lines->ranges, range, range->low <= address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (lines->ranges.items[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	/* Ranges of different units do not overlap in sound files; a few steps back forgive
 	 * some that do. */
 	for (size_t i = low; i-- > 0 && low - i <= 8;)
@@ -167,24 +139,14 @@ static struct line_unit *find_unit(struct lines *lines, Dwarf_Addr address)
 
 static Dwarf_Die *find_function(struct line_unit *unit, Dwarf_Addr address)
 {
-	size_t low = 0, high;
+	size_t low;
 
 	if (!unit->indexed) {
 		unit->indexed = true;
 		unit_index(unit, &unit->tree, 0);
-		if (unit->functions.count > 0)
-			qsort(unit->functions.items, unit->functions.count,
-			      sizeof(*unit->functions.items), by_function_low);
+		VEC_SORT_BY(&unit->functions, low);
 	}
-	high = unit->functions.count;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (unit->functions.items[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = VEC_HOLDS_FOR(&unit->functions, function, function->low <= address);
 	for (size_t i = low; i-- > 0 && low - i <= 8;)
 		if (address < unit->functions.items[i].high)
 			return &unit->functions.items[i].die;

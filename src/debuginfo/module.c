@@ -124,9 +124,7 @@ static void module_free(struct module *module)
 	eh_frames_free(module->eh_frames);
 	if (module->dwfl)
 		dwfl_end(module->dwfl);
-	mem_free(module->bytes);
-	mem_free(module->debug_path);
-	mem_free(module->path);
+	MEM_FREE(module->bytes, module->debug_path, module->path);
 	mem_free(module);
 }
 AUTO_DEFINE(struct module, module_free)
@@ -386,7 +384,8 @@ bool module_segment(const struct module *module, size_t index, struct module_seg
 	return true;
 }
 
-void *module_section(const struct module *module, const char *name, uint64_t *ret_vaddr)
+/* The content of a section of the file itself, or NULL; libelf's. */
+static void *module_section(const struct module *module, const char *name, uint64_t *ret_vaddr)
 {
 	Elf_Scn *section = NULL;
 	size_t names;

@@ -91,6 +91,3 @@ bool module_same_file(const struct stat *a, const struct stat *b);
 struct elf_symbols *module_symbols(struct module *module);
 struct lines *module_lines(struct module *module); /* NULL when there is no DWARF */
 struct eh_frames *module_eh_frames(struct module *module);
-
-/* The content of a section of the file itself, or NULL; libelf's. */
-void *module_section(const struct module *module, const char *name, uint64_t *ret_vaddr);

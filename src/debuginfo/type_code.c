@@ -14,9 +14,7 @@
 
 void code_pieces_deinit(struct code_pieces *pieces)
 {
-	VEC_FOREACH (&pieces->list, piece)
-		mem_free(piece->into);
-	VEC_DEINIT(&pieces->list);
+	VEC_FREE(&pieces->list, piece, mem_free(piece->into));
 }
 
 static int by_low(const void *a, const void *b)
@@ -35,7 +33,7 @@ static void tidy(struct code_pieces *pieces)
 
 	if (pieces->list.count == 0)
 		return;
-	qsort(pieces->list.items, pieces->list.count, sizeof(pieces->list.items[0]), by_low);
+	VEC_SORT(&pieces->list, by_low);
 	for (size_t i = 0; i < pieces->list.count; i++) {
 		struct code_piece *piece = &pieces->list.items[i];
 
@@ -114,10 +112,7 @@ static bool is_wanted_copy(const struct function_search *search, Dwarf_Die *die)
 
 	if (!dwarf_attr(die, DW_AT_abstract_origin, &attr) || !dwarf_formref_die(&attr, &origin))
 		return false;
-	VEC_FOREACH (&search->abstract, addr)
-		if (*addr == origin.addr)
-			return true;
-	return false;
+	return VEC_ANY(&search->abstract, addr, *addr == origin.addr);
 }
 
 /* Every inlined call below a DIE that has code; `function` is the one it all belongs to. */

@@ -110,9 +110,7 @@ static void look_at_variable(void *ctx, const struct declared *declared)
 
 static void search_deinit(struct variable_search *search)
 {
-	VEC_FOREACH (&search->found, variable)
-		mem_free(variable->name);
-	VEC_DEINIT(&search->found);
+	VEC_FREE(&search->found, variable, mem_free(variable->name));
 }
 
 static int several(const struct variable_search *search, struct err *err)

@@ -63,13 +63,6 @@ static void add_members(struct layout_walk *walk, Dwarf_Die *type, uint64_t base
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const struct layout_field *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
 int types_layout_at(struct types *types, const struct type_place *place, struct block_layout *ret,
 		    struct err *err)
 {
@@ -85,8 +78,6 @@ int types_layout_at(struct types *types, const struct type_place *place, struct 
 	types_add_text(&object, &text);
 	*ret = (struct block_layout){ .type = strbuf_take(&text), .size = place->size };
 	add_members(&walk, &object, 0, "", 0);
-	if (ret->fields.count > 0)
-		qsort(ret->fields.items, ret->fields.count, sizeof(ret->fields.items[0]),
-		      by_offset);
+	VEC_SORT_BY(&ret->fields, offset);
 	return 0;
 }

@@ -161,9 +161,7 @@ int doctor_examine(const char *program, struct diagnosis *ret, struct err *err)
 
 void doctor_deinit(struct diagnosis *diagnosis)
 {
-	mem_free(diagnosis->machine.items);
-	mem_free(diagnosis->program.items);
-	mem_free(diagnosis->facts);
-	mem_free(diagnosis->watchers);
+	MEM_FREE(diagnosis->machine.items, diagnosis->program.items, diagnosis->facts,
+		 diagnosis->watchers);
 	*diagnosis = (struct diagnosis){ 0 };
 }

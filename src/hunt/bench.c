@@ -3,11 +3,11 @@
  */
 #include "hunt/bench.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/now.h"
 #include "judge/judge.h"
 #include "search/stats/rate.h"
@@ -146,6 +146,8 @@ void bench_count(struct bench *bench, bool failed, bool wanted)
 	}
 	if (wanted && bench->round.ops->read_failing)
 		bench->round.ops->read_failing(bench);
+	else if (wanted && bench->round.signal != 0)
+		reading_tell_proof(bench->round.reading, &bench->ret->evidence);
 }
 
 /* Where the user named the failure, all others that come up while it is waited for are known from
@@ -178,11 +180,9 @@ static bool is_of_the_same(const struct bench *bench, const char *key)
 		if (step->home.kind == HOME_BLOCK && step->home.key &&
 		    key_same_context(step->home.key, key))
 			return true;
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->trial == bench->start.first->trial && misused(e) &&
-		    key_same_context(misused(e), key))
-			return true;
-	return false;
+	return VEC_ANY(&bench->ret->evidence.list, e,
+		       e->trial == bench->start.first->trial && misused(e) &&
+			       key_same_context(misused(e), key));
 }
 
 /* One bug dies in many ways: the trial that has ended misused a block of the same kind. */
@@ -216,7 +216,7 @@ static bool is_kin(const struct bench *bench, const struct signature *s)
 
 	return bench->round.ops == &look_round && bench->start.found &&
 	       !bench->start.first->has_backtrack && bench->request->start.chosen &&
-	       (s->test == test || (s->test && test && strcmp(s->test, test) == 0));
+	       cstr_same(s->test, test);
 }
 
 static void look_at(struct bench *bench, const struct signature *s, struct shown *ret)
@@ -231,7 +231,8 @@ static void look_at(struct bench *bench, const struct signature *s, struct shown
 		signature_copy(&bench->start.kin, s);
 		wanted = true;
 	}
-	ret->failed = true;
+	/* Nobody had to wait for what every run shows. */
+	ret->failed |= wanted || !request->others || !strv_has(&request->others->always, s->id);
 	ret->wanted |= wanted || (stranger && (bench->start.moved || is_related(bench)));
 	ret->stranger |= stranger;
 }
@@ -270,16 +271,14 @@ static void bench_record(void *ctx, const struct run *run, struct trial_record *
 bool bench_shows(struct bench *bench, const char *signatures)
 {
 	struct shown shown = { 0 };
+	char id[SIGNATURE_ID_LEN + 1];
 
-	while (*signatures != '\0') {
-		size_t len = strcspn(signatures, " ");
-		AUTO(mem_freep) char *id = mem_strndup(signatures, len);
+	while ((signatures = signature_next_id(signatures, id)) != NULL) {
 		AUTO(signature_deinit) struct signature s = { 0 };
 
 		/* What cannot be read has not shown it. */
 		if (case_signature(bench->runner.cs, id, &s, NULL) == 0)
 			look_at(bench, &s, &shown);
-		signatures += len + (signatures[len] == ' ');
 	}
 	note_stranger(bench, &shown);
 	return shown.wanted;
@@ -384,12 +383,11 @@ bool bench_worth_watching(const struct bench *bench)
  * that is wrong because of what was written to freed memory before. */
 bool bench_wants_guards(const struct bench *bench)
 {
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->kind == EVIDENCE_MAPPING ||
-		    (e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
-		    (e->kind == EVIDENCE_BAD_FREE && e->bad_free->kind == BAD_FREE_MISMATCHED))
-			return false;
-	return true;
+	return !VEC_ANY(&bench->ret->evidence.list, e,
+			e->kind == EVIDENCE_MAPPING ||
+				(e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
+				(e->kind == EVIDENCE_BAD_FREE &&
+				 e->bad_free->kind == BAD_FREE_MISMATCHED));
 }
 
 /* What was caught, if anybody was, does not explain it. */

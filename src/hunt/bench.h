@@ -282,8 +282,6 @@ int telling_level(const struct bench *bench);
 /* From how many other places the bad value of a trial may have been read. */
 unsigned int twins_left(const struct bench *bench, const struct backtrack *backtrack,
 			const struct backtrack_step *step);
-/* Does it take more trials that pass to tell which of several places was read? */
-bool awaits_passing(const struct bench *bench);
 /* Was a victim of that trial watched, at one of the first levels? */
 bool was_watched(const struct bench *bench, uint64_t trial, unsigned int levels);
 /* All that was caught there is how a pointer to a live block came to its place. */
@@ -303,11 +301,12 @@ enum guards_reason guards_reason(const struct bench *bench);
 /* What trials with guards of any experiment found is kept: bench->guards.seen, and how many
  * findings tell why it fails. */
 struct heap_report;
-/* What trials with guards could have shown, without those that failed in another way. */
-int guards_tell(struct bench *bench, const struct series_identity *identity,
-		struct experiment_made *made, struct err *err);
+/* Its trials count, but for those that failed in another way; what they could have shown becomes
+ * evidence. */
+int guards_count(struct bench *bench, const struct series_identity *identity,
+		 struct heap_report *report, struct experiment_made *made, struct err *err);
 int guards_take(struct bench *bench, const struct series_identity *identity,
-		const struct heap_report *report, struct err *err);
+		struct heap_report *report, struct err *err);
 /* What they showed becomes evidence. */
 void guards_adopt(struct bench *bench);
 /* The watchset's bytes, with guards. */
@@ -318,11 +317,11 @@ struct heap_request;
 char *guards_request(const struct bench *bench, struct heap_request *ret);
 /* So many that the failure will come at least once. */
 unsigned int guards_trials(const struct bench *bench);
-/* Its trials count. */
-void guards_count(struct bench *bench, const struct heap_report *report);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
+/* Coins about freed blocks or new ones; the caller frees what it returns, after the trials. */
+char *random_fill_request(struct heap_request *ret, const char *settings, bool fresh);
 int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what it would take is told. */
 bool random_fill_worth(struct bench *bench, bool fresh);
@@ -388,7 +387,6 @@ enum cuts_state { CUTS_NONE, CUTS_UNKNOWN, CUTS_KNOWN };
 void cuts_note(struct bench *bench, const struct crash_reading *crashed);
 void cuts_settle(struct bench *bench);
 enum cuts_state cuts_state(const struct bench *bench);
-bool cuts_suspected(const struct bench *bench);
 /* Are more crashes worth waiting for, because one of them will tell? */
 bool cuts_wait(const struct bench *bench);
 

@@ -15,6 +15,7 @@ static void begin(struct inquiry *inq)
 		request->budget_trials > 0 ? request->budget_trials : UINT64_MAX;
 	inq->spending.budget.failures =
 		request->budget_failures > 0 ? request->budget_failures : UINT64_MAX;
+	inq->spending.budget.always = &inq->known.others.always;
 	how->plain = request->plain;
 	how->close = request->close;
 	how->plain.settings->shared.budget = how->close.settings->shared.budget =
@@ -29,6 +30,19 @@ static void begin(struct inquiry *inq)
 	how->env = request->slot_env;
 }
 
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look)
+{
+	return (struct series_request){ .identity = look->identity,
+					.settings = look->settings,
+					.observer = look->observer,
+					.program = inq->how.program,
+					.slot_env = inq->how.env,
+					.jobs = inq->how.jobs,
+					.fresh = inq->request->fresh,
+					.progress = inq->request->show.progress,
+					.progress_ctx = inq->request->show.ctx };
+}
+
 static void end(struct inquiry *inq)
 {
 	inq->how.plain.settings->shared.budget = inq->how.close.settings->shared.budget = NULL;
@@ -38,9 +52,7 @@ static void end(struct inquiry *inq)
 	bystanders_deinit(&inq->known.others);
 	strv_deinit(&inq->how.short_program);
 	strv_deinit(&inq->how.short_env);
-	mem_free(inq->how.plain_settings);
-	mem_free(inq->how.close_settings);
-	mem_free(inq->how.minimize_settings);
+	MEM_FREE(inq->how.plain_settings, inq->how.close_settings, inq->how.minimize_settings);
 }
 
 int hunt_run(struct case_store *cs, const struct hunt_request *request, struct hunt_result *ret,

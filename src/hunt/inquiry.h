@@ -99,6 +99,7 @@ struct inquiry {
 	struct known known;
 	struct bench *bench; /* while it is asked who did it; else NULL */
 	struct who *who;
+	uint64_t outcome; /* what each trial with guards showed to the outside; 0: not the same */
 	struct evidence_list evidence;
 };
 
@@ -134,6 +135,9 @@ int reported_look(struct inquiry *inq);
  * brought when it has ended. `price` NULL: the experiment's own. */
 int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
 	       int (*run)(struct inquiry *inq));
+
+/* inquiry.c: a series of trials, as they are run now. */
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look);
 
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);
@@ -233,6 +237,13 @@ int machine_tell_node(struct inquiry *inq);
 /* experiments/guards_first.c: some trials with guards around blocks: what they find damaged becomes
  * evidence. */
 int hit_look_for_damage(struct inquiry *inq);
+
+/* What one arm of such trials showed becomes evidence, and that they were made; without what was
+ * found in trials that failed in another way only: that is about another failure. Adds to
+ * `ret_damage` how many pieces are damage. */
+struct heap_report;
+int hit_take(struct inquiry *inq, const struct series_identity *identity, unsigned int arm,
+	     struct heap_report *report, struct experiment_made *made, size_t *ret_damage);
 
 /* The same command under another observer ("observe 4:heap\n", as settings have it); what is left
  * to say is how many trials. Returns the settings, which must outlive the request. */

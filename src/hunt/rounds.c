@@ -75,9 +75,7 @@ static int resume(struct bench *bench, const struct round_ops *ops, bool *ret_en
 		read_again(bench, stored);
 		*ret_enough = bench_enough(bench);
 	}
-	VEC_FOREACH (&earlier.list, stored)
-		mem_free(stored->signatures);
-	VEC_DEINIT(&earlier.list);
+	VEC_FREE(&earlier.list, stored, mem_free(stored->signatures));
 	return r;
 }
 

@@ -35,10 +35,7 @@ static bool is_stray(const struct evidence *e)
 
 static const struct evidence *find_stray(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (is_stray(e))
-			return e;
-	return NULL;
+	return VEC_FIND(&inq->evidence.list, e, is_stray(e));
 }
 
 /* Where nothing failed: bytes that somebody must have written, in a block that is found again. */
@@ -54,10 +51,7 @@ static const struct evidence *damaged_bytes(const struct inquiry *inq)
  */
 static bool read_by_somebody(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (evidence_by_somebody(e))
-			return true;
-	return false;
+	return VEC_ANY(&inq->evidence.list, e, evidence_by_somebody(e));
 }
 
 /* A wrong result and no damage: it may come from what stands in freed blocks, or in new ones. */
@@ -160,22 +154,34 @@ struct gathering {
 	bool others; /* other ways in which it shows itself, instead of the most frequent one */
 };
 
+/* A trial may have shown others beside it, such as a test that fails in every run. */
+static bool shown_as(const struct inquiry *inq, const char *signatures,
+		     char ret[SIGNATURE_ID_LEN + 1])
+{
+	while ((signatures = signature_next_id(signatures, ret)) != NULL) {
+		AUTO(signature_deinit) struct signature s = { 0 };
+
+		if (case_signature(inq->cs, ret, &s, NULL) == 0 && target_is(&inq->known.match, &s))
+			return true;
+	}
+	return false;
+}
+
 static void gather(void *ctx, const struct run_row *row)
 {
 	struct gathering *gathering = ctx;
 	struct inquiry *inq = gathering->inq;
-	struct who *who = inq->who;
-	bool shown = false;
+	struct stored_trial *to = &inq->who->stored[inq->who->request.start.stored_count];
+	const char *id = inq->known.match.signature.id;
+	bool main = strstr(row->signatures, id) != NULL;
 
 	if (row->arm != gathering->arm || row->signatures[0] == '\0' || !row->kept ||
-	    who->request.start.stored_count == STORED_MAX ||
-	    gathering->others == (strstr(row->signatures, inq->known.match.signature.id) != NULL) ||
-	    target_shown(&inq->known.match, inq->cs, row->signatures, &shown, NULL) < 0 || !shown)
+	    inq->who->request.start.stored_count == STORED_MAX || gathering->others == main ||
+	    !shown_as(inq, main ? id : row->signatures, to->signature))
 		return;
-	who->stored[who->request.start.stored_count] =
-		(struct stored_trial){ .trial = row->trial, .signal = row->signal };
-	(void)signature_next_id(row->signatures,
-				who->stored[who->request.start.stored_count++].signature);
+	to->trial = row->trial;
+	to->signal = row->signal;
+	inq->who->request.start.stored_count++;
 }
 
 /* One corruption dies in many ways. The most frequent one may be a late consequence that nothing

@@ -37,10 +37,7 @@ static bool main_is(const struct weighing *w, enum evidence_kind kind)
 
 static bool nothing_lost(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if (!(*piece)->race->lost_update)
-			return true;
-	return false;
+	return VEC_ANY(&w->proof->pieces, piece, !(*piece)->race->lost_update);
 }
 
 /* Where trials are told apart by what was seen in each. What a comparison of many trials says
@@ -96,29 +93,9 @@ static bool nonpointer_before(const struct weighing *w)
 	return is_store(w) && !harmless_before(w) && store_repeats(w->facts->list, w->write) > 0;
 }
 
-static bool other_places(const struct weighing *w)
-{
-	return is_store(w) && store_has_twin(store(w));
-}
-
-static bool free_inferred(const struct weighing *w)
-{
-	return is_store(w) && store_free_inferred(store(w));
-}
-
 static void add_note(const struct weighing *w, struct said *doubt)
 {
 	said_add(doubt, said_copied(&w->write->note));
-}
-
-static bool free_unknown(const struct weighing *w)
-{
-	return is_store(w) && store_free_unknown(store(w));
-}
-
-static bool first_value(const struct weighing *w)
-{
-	return is_store(w) && store_is_first(store(w));
 }
 
 static bool only_copied(const struct weighing *w)
@@ -141,11 +118,6 @@ static bool readable_address(const struct weighing *w)
 	return is_store(w) && store(w)->fit == FIT_EXACT && store_leaves_readable(store(w));
 }
 
-static bool clears_whole_field(const struct weighing *w)
-{
-	return is_store(w) && store_clears_field(store(w));
-}
-
 static void add_clears_whole_field(const struct weighing *w, struct said *doubt)
 {
 	said_add(doubt, said_flag(store(w)->new == 0));
@@ -166,24 +138,9 @@ static bool mid_field(const struct weighing *w)
 	return is_store(w) && !store_in_loop(store(w)) && store_may_have_run(store(w));
 }
 
-static bool whole_block(const struct weighing *w)
-{
-	return is_store(w) && store_covers_block(store(w));
-}
-
-static bool copy_piece(const struct weighing *w)
-{
-	return is_store(w) && store_in_copy(store(w));
-}
-
 static bool freed_block_too(const struct weighing *w)
 {
 	return is_store(w) && freed_block_used(w->facts, w->write->trial);
-}
-
-static bool recycled_place(const struct weighing *w)
-{
-	return is_store(w) && store_place_recycled(store(w));
 }
 
 static bool object_inside(const struct weighing *w)
@@ -196,12 +153,11 @@ static bool another_thread(const struct weighing *w)
 {
 	if (!is_store(w))
 		return false;
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_RACE && e->failing && !e->race->locked && e->race->first &&
-		    e->race->second && e->race->first->tid != e->race->second->tid &&
-		    home_same(&e->race->home, &store(w)->home))
-			return true;
-	return false;
+	return VEC_ANY(&w->facts->list->list, e,
+		       e->kind == EVIDENCE_RACE && e->failing && !e->race->locked &&
+			       e->race->first && e->race->second &&
+			       e->race->first->tid != e->race->second->tid &&
+			       home_same(&e->race->home, &store(w)->home));
 }
 
 /* Bytes between the end of the block and the store. The store counts, not the bytes that it
@@ -275,11 +231,9 @@ static bool damage_goes_on(const struct weighing *w)
 	if ((store(w)->home.offset < 0 && !store_in_loop(store(w))) ||
 	    (store_on_guard(store(w)) && meant && meant->id != 0))
 		return false;
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_CANARY && e->canary->goes_on_at && e->canary->block &&
-		    key_same_context(e->canary->block->key, store(w)->home.key))
-			return true;
-	return false;
+	return VEC_ANY(&w->facts->list->list, e,
+		       e->kind == EVIDENCE_CANARY && e->canary->goes_on_at && e->canary->block &&
+			       key_same_context(e->canary->block->key, store(w)->home.key));
 }
 
 static bool far_apart(const struct weighing *w)
@@ -319,18 +273,13 @@ static bool place_not_sure(const struct weighing *w)
 
 static bool all_recycled(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if (!freed_block_recycled(*piece))
-			return false;
-	return true;
+	return VEC_ALL(&w->proof->pieces, piece, freed_block_recycled(*piece));
 }
 
 static bool only_by_poison(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if ((*piece)->kind != EVIDENCE_FREED_USE || !(*piece)->freed_use->poison)
-			return false;
-	return true;
+	return !VEC_ANY(&w->proof->pieces, piece,
+			(*piece)->kind != EVIDENCE_FREED_USE || !(*piece)->freed_use->poison);
 }
 
 /* What stood in such a block came out of trials that passed, too. */
@@ -340,12 +289,11 @@ static bool read_in_passing(const struct weighing *w)
 
 	if (main->kind != EVIDENCE_FREED_USE || !main->freed_use->block)
 		return false;
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_FREED_USE && !e->failing && e->freed_use->poison &&
-		    e->freed_use->block &&
-		    key_same_context(e->freed_use->block->key, main->freed_use->block->key))
-			return true;
-	return false;
+	return VEC_ANY(&w->facts->list->list, e,
+		       e->kind == EVIDENCE_FREED_USE && !e->failing && e->freed_use->poison &&
+			       e->freed_use->block &&
+			       key_same_context(e->freed_use->block->key,
+						main->freed_use->block->key));
 }
 
 static bool same_place(const struct stack *a, const struct stack *b)
@@ -426,21 +374,17 @@ static bool pointer_on_stack(const struct weighing *w)
 /* Who stored the pointer to that block, and whether it was counted, is known. */
 static bool keeper_known(const struct facts *facts, const struct block_life *block)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_HOLDER && e->failing && e->holder->target &&
-		    (e->holder->counted || e->holder->written_by.count > 0) &&
-		    key_same_context(e->holder->target->key, block->key))
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       e->kind == EVIDENCE_HOLDER && e->failing && e->holder->target &&
+			       (e->holder->counted || e->holder->written_by.count > 0) &&
+			       key_same_context(e->holder->target->key, block->key));
 }
 
 /* Then the reference was there, and somebody gave it back who had none. */
 static bool holder_counted(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if ((*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted)
-			return true;
-	return false;
+	return VEC_ANY(&w->proof->pieces, piece,
+		       (*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted);
 }
 
 /* An object that counts its references: the first to touch it after its end takes one, and has the
@@ -473,10 +417,7 @@ static bool freed_pointer_before(const struct weighing *w)
 
 static bool only_passing(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if ((*piece)->failing)
-			return false;
-	return true;
+	return !VEC_ANY(&w->proof->pieces, piece, (*piece)->failing);
 }
 
 static bool mere_mismatch(const struct weighing *w)
@@ -493,10 +434,8 @@ static bool foreign_pointer(const struct weighing *w)
 {
 	if (w->proof->main->bad_free->kind != BAD_FREE_FOREIGN)
 		return false;
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->trial == w->proof->main->trial)
-			return false;
-	return true;
+	return !VEC_ANY(&w->facts->list->list, e,
+			e->kind == EVIDENCE_CRASH && e->trial == w->proof->main->trial);
 }
 
 static bool bytes_not_found(const struct weighing *w)
@@ -517,10 +456,7 @@ static bool one_bit(const struct weighing *w)
 
 static bool system_calls_unseen(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if (!(*piece)->outside->kernel_writes)
-			return true;
-	return false;
+	return VEC_ANY(&w->proof->pieces, piece, !(*piece)->outside->kernel_writes);
 }
 
 static bool instances_noted(const struct weighing *w)
@@ -535,18 +471,19 @@ static void add_instances_noted(const struct weighing *w, struct said *doubt)
 
 static bool not_watched_between(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if (!(*piece)->conflation->watched)
-			return true;
-	return false;
+	return VEC_ANY(&w->proof->pieces, piece, !(*piece)->conflation->watched);
 }
 
 static bool cutter_unknown(const struct weighing *w)
 {
-	VEC_FOREACH (&w->proof->pieces, piece)
-		if ((*piece)->mapping->cut)
-			return false;
-	return true;
+	return !VEC_ANY(&w->proof->pieces, piece, (*piece)->mapping->cut);
+}
+
+/* It may have been made to die of this: by the time that an observer takes, or by what that writes
+ * into blocks. */
+static bool only_disturbed(const struct weighing *w)
+{
+	return VEC_ALL(&w->proof->pieces, piece, said_anything(&(*piece)->note));
 }
 
 static bool no_memory_test(const struct weighing *w)
@@ -634,14 +571,13 @@ static bool damage_not_looked_for(const struct weighing *w)
 /* Whatever it is, something else was wrong in a failing trial. */
 static bool memory_signs_too(const struct weighing *w)
 {
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->failing && (e->kind == EVIDENCE_FREED_USE || e->kind == EVIDENCE_OVER_READ ||
-				   e->kind == EVIDENCE_CANARY || e->kind == EVIDENCE_BAD_FREE ||
-				   e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_OUTSIDE ||
-				   e->kind == EVIDENCE_CONFLATION || e->kind == EVIDENCE_RACE ||
-				   e->kind == EVIDENCE_ODDS))
-			return true;
-	return false;
+	return VEC_ANY(&w->facts->list->list, e,
+		       e->failing &&
+			       (e->kind == EVIDENCE_FREED_USE || e->kind == EVIDENCE_OVER_READ ||
+				e->kind == EVIDENCE_CANARY || e->kind == EVIDENCE_BAD_FREE ||
+				e->kind == EVIDENCE_HOLDER || e->kind == EVIDENCE_OUTSIDE ||
+				e->kind == EVIDENCE_CONFLATION || e->kind == EVIDENCE_RACE ||
+				e->kind == EVIDENCE_ODDS));
 }
 
 static bool divisor_unknown(const struct weighing *w)
@@ -652,11 +588,10 @@ static bool divisor_unknown(const struct weighing *w)
 /* Did the field hold a number that a division used? */
 static bool is_divisor(const struct weighing *w)
 {
-	VEC_FOREACH (&w->facts->list->list, e)
-		if (e->kind == EVIDENCE_FAULT_VALUE && e->trial == w->write->trial &&
-		    e->fault_value->divisor && home_same(&e->fault_value->home, &store(w)->home))
-			return true;
-	return false;
+	return VEC_ANY(&w->facts->list->list, e,
+		       e->kind == EVIDENCE_FAULT_VALUE && e->trial == w->write->trial &&
+			       e->fault_value->divisor &&
+			       home_same(&e->fault_value->home, &store(w)->home));
 }
 
 static bool one_measurement(const struct weighing *w)
@@ -667,11 +602,6 @@ static bool one_measurement(const struct weighing *w)
 static bool fills_recycled_block(const struct weighing *w)
 {
 	return store_fills_own_block(store(w)) && store_place_recycled(store(w));
-}
-
-static bool fills_own_block(const struct weighing *w)
-{
-	return store_fills_own_block(store(w));
 }
 
 static bool stores_numbers_often(const struct weighing *w)
@@ -735,11 +665,6 @@ static bool block_address(const struct weighing *w)
 	return means_field(w) && store(w)->fit == FIT_EXACT && store_leaves_block_address(store(w));
 }
 
-static bool live_pointer(const struct weighing *w)
-{
-	return store_leaves_live_pointer(store(w));
-}
-
 /* Fences saw the function that failed read outside of a block of its own: what it found there is
  * its own affair. */
 static bool reader_strayed(const struct weighing *w)
@@ -776,22 +701,23 @@ const struct consideration considerations[] = {
 	{ "value-not-seen", STORES, value_not_seen, DOUBT, NULL },
 	{ "harmless-before", STORES, harmless_before, DOUBT, add_harmless_before },
 	{ "nonpointer-before", IN_FIELD, nonpointer_before, DOUBT, NULL },
-	{ "other-places", STORES, other_places, DOUBT, NULL },
-	{ "free-inferred", STORES, free_inferred, DOUBT, add_note },
-	{ "free-unknown", STORES, free_unknown, DOUBT, add_note },
-	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), first_value, DOUBT, NULL },
+	{ "other-places", STORES, .of_store = store_has_twin },
+	{ "free-inferred", STORES, .of_store = store_free_inferred, .add = add_note },
+	{ "free-unknown", STORES, .of_store = store_free_unknown, .add = add_note },
+	{ "first-value", IN_FIELD | CLASS(STALE_CACHED_VALUE), .of_store = store_is_first },
 	{ "only-copied", STORES & ~CLASS(STALE_CACHED_VALUE), only_copied, DOUBT, NULL },
 	{ "slot-writer-unknown", CLASS(STALE_CACHED_VALUE), slot_writer_unknown, DOUBT, NULL },
 	{ "mapped-then", CLASS(NARROW_WRITE), mapped_then, DOUBT, NULL },
 	{ "readable-address", CLASS(NARROW_WRITE), readable_address, DOUBT, NULL },
-	{ "clears-field", CLASS(NARROW_WRITE), clears_whole_field, DOUBT, add_clears_whole_field },
+	{ "clears-field", CLASS(NARROW_WRITE), .of_store = store_clears_field,
+	  .add = add_clears_whole_field },
 	{ "replaced-number", IN_FIELD, replaced_number, DOUBT, NULL },
 	{ "in-loop", IN_FIELD, in_loop, DOUBT, NULL },
 	{ "mid-field", IN_FIELD, mid_field, DOUBT, NULL },
-	{ "whole-block", CLASS(WIDE_WRITE), whole_block, DOUBT, NULL },
-	{ "copy-piece", CLASS(WIDE_WRITE), copy_piece, DOUBT, NULL },
+	{ "whole-block", CLASS(WIDE_WRITE), .of_store = store_covers_block },
+	{ "copy-piece", CLASS(WIDE_WRITE), .of_store = store_in_copy },
 	{ "freed-block-too", IN_FIELD, freed_block_too, DOUBT, NULL },
-	{ "recycled-place", IN_FIELD, recycled_place, DOUBT, NULL },
+	{ "recycled-place", IN_FIELD, .of_store = store_place_recycled },
 	{ "object-inside", IN_FIELD, object_inside, DOUBT, NULL },
 	{ "gap-before", CLASS(OVERFLOW), gap_before, DOUBT, add_gap_before },
 	{ "mask-unknown", CLASS(OVERFLOW), mask_unknown, DOUBT, NULL },
@@ -832,6 +758,7 @@ const struct consideration considerations[] = {
 	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT, NULL },
 	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT, NULL },
 	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT, NULL },
+	{ "only-disturbed", CLASS(MAPPING_TRUNCATED), only_disturbed, DOUBT, NULL },
 	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT, NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT, NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),
@@ -844,7 +771,7 @@ const struct consideration considerations[] = {
 	{ "divisor-unknown", CLASS(DIVISION_BY_ZERO), divisor_unknown, DOUBT, NULL },
 	{ "one-measurement", CLASS(LEAK_GROWTH), one_measurement, DOUBT, NULL },
 	{ "fills-recycled-block", IN_FIELD, fills_recycled_block, CLEARS, NULL },
-	{ "fills-own-block", IN_FIELD, fills_own_block, CLEARS, NULL },
+	{ "fills-own-block", IN_FIELD, .of_store = store_fills_own_block, .effect = CLEARS },
 	{ "numbers-often", IN_FIELD, stores_numbers_often, CLEARS, NULL },
 	{ "nonpointer-often", IN_FIELD, stores_nonpointer_often, CLEARS, NULL },
 	{ "number-in-passing", IN_FIELD, number_in_passing, CLEARS, NULL },
@@ -855,11 +782,16 @@ const struct consideration considerations[] = {
 	{ "address-then", IN_FIELD, address_may_have_been_right, CLEARS, NULL },
 	{ "stores-divisor", IN_FIELD, stores_divisor, CLEARS, NULL },
 	{ "block-address", IN_FIELD, block_address, CLEARS, NULL },
-	{ "live-pointer", IN_FIELD, live_pointer, CLEARS, NULL },
+	{ "live-pointer", IN_FIELD, .of_store = store_leaves_live_pointer, .effect = CLEARS },
 	{ "reader-strayed", IN_FIELD, reader_strayed, CLEARS, NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);
+
+bool consideration_holds(const struct consideration *c, const struct weighing *w)
+{
+	return c->of_store ? is_store(w) && c->of_store(store(w)) : c->holds(w);
+}
 
 void consider(const struct rule *rule, const struct facts *facts, struct proof *proof)
 {
@@ -871,7 +803,8 @@ void consider(const struct rule *rule, const struct facts *facts, struct proof *
 		const struct consideration *c = &considerations[i];
 		struct said *doubt;
 
-		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) || !c->holds(&w))
+		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) ||
+		    !consideration_holds(c, &w))
 			continue;
 		doubt = said_new(&proof->doubts);
 		SAY(doubt, c->name);
@@ -886,7 +819,8 @@ const struct consideration *consider_cleared(const struct facts *facts,
 	struct weighing w = { .facts = facts, .write = write };
 
 	for (size_t i = 0; i < consideration_count; i++)
-		if (considerations[i].effect == CLEARS && considerations[i].holds(&w))
+		if (considerations[i].effect == CLEARS &&
+		    consideration_holds(&considerations[i], &w))
 			return &considerations[i];
 	return NULL;
 }

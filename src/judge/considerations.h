@@ -29,10 +29,14 @@ struct consideration {
 	bool (*holds)(const struct weighing *w);
 	enum consideration_effect effect;
 	void (*add)(const struct weighing *w, struct said *doubt); /* its values; NULL: none */
+	/* In place of `holds`, where it is asked of the caught store alone. */
+	bool (*of_store)(const struct write_seen *store);
 };
 
 extern const struct consideration considerations[];
 extern const size_t consideration_count;
+
+bool consideration_holds(const struct consideration *row, const struct weighing *w);
 
 /* Adds every doubt that holds to the proof, in the order of the table. */
 void consider(const struct rule *rule, const struct facts *facts, struct proof *proof);

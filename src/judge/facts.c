@@ -1,19 +1,11 @@
 #include "judge/facts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cstr.h"
 
 #define CHAIN_MAX 16
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 uint64_t evidence_trials(const struct evidence *const *items, size_t count)
 {
@@ -22,7 +14,7 @@ uint64_t evidence_trials(const struct evidence *const *items, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		numbers[i] = items[i]->trial;
-	qsort(numbers, count, sizeof(*numbers), by_number);
+	numbers_sort(numbers, count);
 	for (size_t i = 1; i < count; i++)
 		trials += numbers[i] != numbers[i - 1];
 	return trials;
@@ -33,7 +25,8 @@ static uint64_t value_mask(unsigned int len)
 	return len == 0 || len >= 8 ? UINT64_MAX : (UINT64_C(1) << (len * 8)) - 1;
 }
 
-uint64_t write_mask(const struct write_seen *write)
+/* Bits of the field that it changed. */
+static uint64_t write_mask(const struct write_seen *write)
 {
 	return (write->old ^ write->new) & value_mask(write->value_len);
 }
@@ -44,16 +37,10 @@ bool write_changed(const struct write_seen *write)
 	return write->value_len == 0 || write_mask(write) != 0;
 }
 
-static const struct frame *site_of(const struct stack *stack)
+/* Same code: a function and, in emitted code, the instruction. */
+static bool same_writer(const struct write_seen *a, const struct write_seen *b)
 {
-	const struct frame *site = stack_site(stack);
-
-	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
-}
-
-bool same_writer(const struct write_seen *a, const struct write_seen *b)
-{
-	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+	const struct frame *x = stack_site_or_top(&a->writer), *y = stack_site_or_top(&b->writer);
 
 	if (!x || !y || x->kind != y->kind)
 		return false;
@@ -70,7 +57,7 @@ bool same_writer(const struct write_seen *a, const struct write_seen *b)
 
 bool same_store(const struct write_seen *a, const struct write_seen *b)
 {
-	const struct frame *x = site_of(&a->writer), *y = site_of(&b->writer);
+	const struct frame *x = stack_site_or_top(&a->writer), *y = stack_site_or_top(&b->writer);
 
 	if (!same_writer(a, b))
 		return false;
@@ -150,11 +137,9 @@ static void add_last_write(struct chain_link *link, const struct evidence_list *
 /* An earlier write to the very block in the same failing trial may be the same deed. */
 static bool same_deed(const struct suspect *suspect, const struct evidence *e)
 {
-	VEC_FOREACH (&suspect->writes, mine)
-		if ((*mine)->trial == e->trial &&
-		    (*mine)->write->home.block_id == e->write->home.block_id)
-			return true;
-	return false;
+	return VEC_ANY(&suspect->writes, mine,
+		       (*mine)->trial == e->trial &&
+			       (*mine)->write->home.block_id == e->write->home.block_id);
 }
 
 static void add_harmless(struct suspect *suspect, const struct evidence_list *list)
@@ -212,9 +197,7 @@ static void link_init(struct chain_link *link, const struct evidence_list *list,
 			add_last_write(link, list, e);
 	VEC_FOREACH (&link->suspects, suspect)
 		add_harmless(suspect, list);
-	if (link->suspects.count > 1)
-		qsort(link->suspects.items, link->suspects.count, sizeof(link->suspects.items[0]),
-		      by_caught);
+	VEC_SORT(&link->suspects, by_caught);
 }
 
 static void link_deinit(struct chain_link *link)
@@ -241,12 +224,11 @@ static const struct home *home_of(const struct evidence *e)
 /* Is it only where a value was copied from? Then it is a later link. */
 static bool is_source(const struct evidence_list *list, const struct home *home)
 {
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
-		    e->write->flags & WRITE_COPIED && home_same(&e->write->source, home) &&
-		    !home_same(&e->write->home, home))
-			return true;
-	return false;
+	return VEC_ANY(&list->list, e,
+		       e->kind == EVIDENCE_WRITE && e->failing && e->write->flags & WRITE_LAST &&
+			       e->write->flags & WRITE_COPIED &&
+			       home_same(&e->write->source, home) &&
+			       !home_same(&e->write->home, home));
 }
 
 /* The home that the failure read: the first hop's, or the one watched in most failing trials. */
@@ -399,9 +381,7 @@ void facts_init(struct facts *facts, const struct evidence_list *list)
 
 void facts_deinit(struct facts *facts)
 {
-	VEC_FOREACH (&facts->chain, link)
-		link_deinit(link);
-	VEC_DEINIT(&facts->chain);
+	VEC_FREE(&facts->chain, link, link_deinit(link));
 }
 
 const struct suspect *link_first(const struct chain_link *link)

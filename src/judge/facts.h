@@ -59,12 +59,6 @@ uint64_t evidence_trials(const struct evidence *const *items, size_t count);
 /* Did the store change the field? A store of the value that was there did nothing. */
 bool write_changed(const struct write_seen *write);
 
-/* Bits of the field that it changed. */
-uint64_t write_mask(const struct write_seen *write);
-
-/* Same code: a function and, in emitted code, the instruction. */
-bool same_writer(const struct write_seen *a, const struct write_seen *b);
-
 /* The same instruction, not only the same function. */
 bool same_store(const struct write_seen *a, const struct write_seen *b);
 

@@ -86,10 +86,6 @@ bool value_copied_torn(const struct facts *facts, const struct evidence *write);
 /* What the faulting instruction of that crash could not use; NULL unknown. */
 const struct fault_value *fault_value_of(const struct facts *facts, const struct evidence *crash);
 
-/* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
-enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
-			       const struct evidence *write);
-
 /* Who touched a freed block of that context first, from its free on (rules_heap.c); NULL. */
 const struct evidence *first_use(const struct facts *facts, const struct block_life *block);
 

@@ -74,10 +74,8 @@ bool freed_block_used(const struct facts *facts, uint64_t trial)
 {
 	bool recycled;
 
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->failing && e->trial == trial && freed_block(e, &recycled) && !recycled)
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       e->failing && e->trial == trial && freed_block(e, &recycled) && !recycled);
 }
 
 /* The value leads into the middle of the block, and nobody saw it being stored: a damaged pointer
@@ -282,7 +280,14 @@ bool freed_block_recycled(const struct evidence *e)
 
 bool place_shared(const struct evidence *e)
 {
-	return e->kind == EVIDENCE_FREED_USE && e->freed_use->place_reused;
+	bool recycled;
+	const struct block_life *block;
+
+	if (e->kind == EVIDENCE_FREED_USE)
+		return e->freed_use->place_reused;
+	block = freed_block(e, &recycled);
+	return block && !block->poison &&
+	       (block->python || block->value - block->start >= BLOCK_MIDST);
 }
 
 /* The one to tell of two: more than a crash, then one that the failure goes with, then one that
@@ -316,11 +321,10 @@ void weigh_freed_use(const struct rule *rule, const struct facts *facts, struct 
 
 const struct evidence *first_use(const struct facts *facts, const struct block_life *block)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
-		    block && key_same_stack(e->freed_use->block->key, block->key))
-			return e;
-	return NULL;
+	return VEC_FIND(&facts->list->list, e,
+			e->kind == EVIDENCE_FREED_USE && e->freed_use->first &&
+				e->freed_use->block && block &&
+				key_same_stack(e->freed_use->block->key, block->key));
 }
 
 static bool same_function(const struct frame *a, const struct frame *b)
@@ -438,11 +442,9 @@ bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *
 
 	if (!block || !block->key)
 		return false;
-	VEC_FOREACH (&facts->list->list, e)
-		if (holder_damns(e) && e->failing && e->holder->target->key &&
-		    !key_same_context(block->key, e->holder->target->key))
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       holder_damns(e) && e->failing && e->holder->target->key &&
+			       !key_same_context(block->key, e->holder->target->key));
 }
 
 /* An object of Python's ends with its last reference. That it ended twice says that its count went

@@ -144,13 +144,12 @@ static bool is_conflation(const struct facts *facts, const struct evidence *e)
 		return false;
 	/* Somebody wrote that value into the second block, and not as its first: then a write
 	 * happened. */
-	VEC_FOREACH (&facts->list->list, other)
-		if (other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
-		    other->write->home.block_id == c->second_id &&
-		    other->write->home.offset == c->offset && write_changed(other->write) &&
-		    other->write->new == c->second_value && !store_is_first(other->write))
-			return false;
-	return true;
+	return !VEC_ANY(
+		&facts->list->list, other,
+		other->kind == EVIDENCE_WRITE && other->trial == e->trial &&
+			other->write->home.block_id == c->second_id &&
+			other->write->home.offset == c->offset && write_changed(other->write) &&
+			other->write->new == c->second_value && !store_is_first(other->write));
 }
 
 void weigh_conflation(const struct rule *rule, const struct facts *facts, struct proof *ret)
@@ -166,12 +165,10 @@ void weigh_conflation(const struct rule *rule, const struct facts *facts, struct
 /* What the failure found in the home that it read first, and who put that there. */
 static const struct evidence *what_failed(const struct facts *facts, uint64_t trial)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->failing && e->trial == trial &&
-		    e->write->flags & WRITE_LAST && facts->chain.count > 0 &&
-		    home_same(&e->write->home, facts->chain.items[0].home))
-			return e;
-	return NULL;
+	return VEC_FIND(&facts->list->list, e,
+			e->kind == EVIDENCE_WRITE && e->failing && e->trial == trial &&
+				e->write->flags & WRITE_LAST && facts->chain.count > 0 &&
+				home_same(&e->write->home, facts->chain.items[0].home));
 }
 
 void tell_conflation(const struct facts *facts, const struct proof *proof, struct verdict *ret,

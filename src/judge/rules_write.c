@@ -9,12 +9,11 @@
 /* Was the slot given another value soon after this copy was made? */
 static bool replaced_after(const struct facts *facts, const struct evidence *carrier)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->trial == carrier->trial &&
-		    home_same(&e->write->home, &carrier->write->source) &&
-		    e->write->when_ns > carrier->write->when_ns && write_changed(e->write))
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       e->kind == EVIDENCE_WRITE && e->trial == carrier->trial &&
+			       home_same(&e->write->home, &carrier->write->source) &&
+			       e->write->when_ns > carrier->write->when_ns &&
+			       write_changed(e->write));
 }
 
 static bool from_bad_slot(const struct facts *facts, const struct evidence *carrier,
@@ -43,8 +42,9 @@ static const struct evidence *carrier_of(const struct facts *facts, const struct
 	return NULL;
 }
 
-enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
-			       const struct evidence *write)
+/* The class of one caught write; VERDICT_NOT_CAUGHT when it says too little (rules_write.c). */
+static enum verdict_class write_class(const struct facts *facts, const struct chain_link *link,
+				      const struct evidence *write)
 {
 	const struct evidence *carrier = carrier_of(facts, link, write);
 
@@ -186,7 +186,7 @@ static struct said_value bytes_value(const struct write_seen *w)
 
 	if (w->copy && w->store_len >= HUGE_LEN)
 		SAY(&said, "wrote:huge", said_number(w->store_len),
-		    said_signed((int64_t)w->store_len));
+		    said_signed((int64_t)w->store_len), said_flag(w->store_len == COPY_NEGATIVE));
 	else
 		SAY(&said, "wrote:bytes", said_count(w->width),
 		    said_flag(w->flags & WRITE_AT_MOST));

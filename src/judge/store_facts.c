@@ -291,7 +291,7 @@ bool store_is_first(const struct write_seen *w)
 	return w->nth_of_object == 1;
 }
 
-bool store_opens_block(const struct write_seen *w)
+static bool store_opens_block(const struct write_seen *w)
 {
 	return w->nth_of_block == 1;
 }
@@ -342,12 +342,11 @@ bool store_target_unmapped(const struct facts *facts, const struct evidence *wri
 
 	if (w->fit != FIT_EXACT || w->value_len != 8 || w->new >> 32 == 0 || w->new >> 47 != 0)
 		return false;
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
-		    (e->crash->fault == FAULT_UNMAPPED || e->crash->fault == FAULT_READ_ONLY) &&
-		    e->crash->address - w->new < ADDRESS_REACH)
-			return true;
-	return false;
+	return VEC_ANY(&facts->list->list, e,
+		       e->kind == EVIDENCE_CRASH && e->trial == write->trial &&
+			       (e->crash->fault == FAULT_UNMAPPED ||
+				e->crash->fault == FAULT_READ_ONLY) &&
+			       e->crash->address - w->new < ADDRESS_REACH);
 }
 
 /* Neither where programs are linked to nor where the kernel maps anything; or far below what stood
@@ -401,12 +400,10 @@ bool store_over_number(const struct evidence_list *list, const struct evidence *
 	if (!leaves_no_address(w) || !is_no_address(w, w->old) || store_opens_block(w) ||
 	    store_is_first(w))
 		return false;
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_WRITE && e->trial == write->trial && e != write &&
-		    home_same(&e->write->home, &w->home) && same_store(e->write, w) &&
-		    write_changed(e->write) && !is_no_address(e->write, e->write->old))
-			return false;
-	return true;
+	return !VEC_ANY(&list->list, e,
+			e->kind == EVIDENCE_WRITE && e->trial == write->trial && e != write &&
+				home_same(&e->write->home, &w->home) && same_store(e->write, w) &&
+				write_changed(e->write) && !is_no_address(e->write, e->write->old));
 }
 
 bool store_numbers_pass(const struct evidence_list *list, const struct evidence *write)

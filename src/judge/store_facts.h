@@ -79,7 +79,6 @@ bool store_leaves_block_address(const struct write_seen *w);
 /* It gave the field its first value; nobody had written there since the block's birth, which was
  * watched. */
 bool store_is_first(const struct write_seen *w);
-bool store_opens_block(const struct write_seen *w);
 
 /* Read, changed and written back. */
 bool store_is_update(const struct write_seen *w);

@@ -70,7 +70,7 @@ static char *read_text(struct archive *a)
 	return strbuf_take(&sb);
 }
 
-void archive_text(struct archive *a, char **text)
+static void archive_text(struct archive *a, char **text)
 {
 	if (a->out)
 		pack_str(a->out, *text);
@@ -159,9 +159,7 @@ static void read_frame(struct archive *a, struct stack *stack)
 	frame(a, &f);
 	if (!a->in.broken)
 		(void)stack_push(stack, &f);
-	mem_free(f.function);
-	mem_free(f.file);
-	mem_free(f.module);
+	MEM_FREE(f.function, f.file, f.module);
 }
 
 static void archive_stack(struct archive *a, struct stack *stack)

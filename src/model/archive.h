@@ -117,7 +117,6 @@ int archive_begin(struct archive *a, uint64_t newest);
 /* For hooks. */
 void archive_u64(struct archive *a, uint64_t *value);
 void archive_bool(struct archive *a, bool *value);
-void archive_text(struct archive *a, char **text);
 void archive_chars(struct archive *a, char *text, size_t room);
 void archive_strv(struct archive *a, struct strv *strv);
 unsigned int archive_choice(struct archive *a, unsigned int value, unsigned int count);

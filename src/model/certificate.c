@@ -6,9 +6,7 @@ const char *const expectation_names[] = {
 
 void certificate_deinit(struct certificate *certificate)
 {
-	VEC_FOREACH (&certificate->other_failures, other)
-		mem_free(other->summary);
-	VEC_DEINIT(&certificate->other_failures);
+	VEC_FREE(&certificate->other_failures, other, mem_free(other->summary));
 	said_list_deinit(&certificate->notes);
 	said_deinit(&certificate->sentence);
 }

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/cstr.h"
 #include "wire/ids.h"
 
 #define RECURS 4u /* a function that is so often in a stack calls itself */
@@ -50,9 +52,7 @@ const char *block_name(uint64_t id, char buf[BLOCK_NAME_BYTES])
 
 void crash_report_deinit(struct crash_report *report)
 {
-	VEC_FOREACH (&report->crashes, crash)
-		crash_deinit(crash);
-	VEC_DEINIT(&report->crashes);
+	VEC_FREE(&report->crashes, crash, crash_deinit(crash));
 	said_list_deinit(&report->notes);
 }
 
@@ -88,10 +88,7 @@ static bool is_service(const struct frame *frame)
 		"_Py_XNewRef",	       "_Py_Dealloc",
 	};
 
-	for (size_t i = 0; frame->function && i < ARRAY_SIZE(names); i++)
-		if (strcmp(frame->function, names[i]) == 0)
-			return true;
-	return false;
+	return cstr_among(frame->function, names, ARRAY_SIZE(names));
 }
 
 /* Headers that the compiler brings along: those of the C++ library, a function for each vector
@@ -102,9 +99,8 @@ static bool is_compilers(const char *file)
 					     "/usr/include/stdio.h",  "/usr/include/string.h",
 					     "/usr/include/wchar.h",  "/usr/include/math.h" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(libcs); i++)
-		if (strcmp(file, libcs[i]) == 0)
-			return true;
+	if (cstr_among(file, libcs, ARRAY_SIZE(libcs)))
+		return true;
 	return strstr(file, "/include/") &&
 	       (strstr(file, "/c++/") || strstr(file, "/lib/gcc/") || strstr(file, "/lib/clang/") ||
 		(strstr(file, "/usr/include/") && strstr(file, "/bits/")));
@@ -209,29 +205,30 @@ static const struct frame *recursion_site(const struct stack *stack)
 	return site;
 }
 
-/* Is it a word of the name, or the name? */
-static bool has_word(const char *name, const char *word)
-{
-	const char *at = strcasestr(name, word);
-	size_t len = strlen(word);
-
-	return at && (at == name || !isalpha((unsigned char)at[-1])) &&
-	       !isalpha((unsigned char)at[len]);
-}
-
-/* Programs have functions of their own to stop themselves with: why is known by the caller. */
+/*
+ * Programs have functions of their own to stop themselves with: why is known by the caller. Only
+ * the end of a name says what the function does: test_error_path() and assert_table_free() may
+ * abort for a reason of their own.
+ */
 static bool is_panic(const struct frame *frame)
 {
-	static const char *const parts[] = { "panic", "fatal", "abort", "assert", "terminate" };
-	static const char *const words[] = { "die",  "bug",	"fail",	 "failed",
-					     "oops", "failure", "error", "crash" };
+	static const char *const ends[] = { "panic",   "fatal", "abort", "assert", "terminate",
+					    "die",     "bug",	"fail",	 "failed", "oops",
+					    "failure", "error", "crash" };
+	size_t len = strcspn(frame->function, "("); /* C++ names have their arguments */
 
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (strcasestr(frame->function, parts[i]))
+	if (strcasestr(frame->function, "test"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		size_t end = strlen(ends[i]);
+		const char *at = frame->function + len - end;
+
+		if (len < end || strncasecmp(at, ends[i], end) != 0)
+			continue;
+		if (at == frame->function || !islower((unsigned char)at[-1]) ||
+		    isupper((unsigned char)at[0]))
 			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (has_word(frame->function, words[i]))
-			return true;
+	}
 	return false;
 }
 
@@ -241,7 +238,8 @@ static const struct frame *behind_panics(const struct stack *stack, const struct
 
 	for (; at && at < end && at->function && frame_is_telling(at); at++)
 		if (!is_panic(at))
-			return at;
+			/* All that a program does is called by main(). */
+			return strcmp(at->function, "main") == 0 ? site : at;
 	return site;
 }
 
@@ -286,6 +284,13 @@ const struct frame *stack_site(const struct stack *stack)
 		if (frame_is_telling(frame) && !frame_is_interpreter(frame))
 			return frame;
 	return first;
+}
+
+const struct frame *stack_site_or_top(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site : stack->count > 0 ? &stack->frames[0] : NULL;
 }
 
 void crash_place(const struct crash *crash, struct strbuf *sb)

@@ -67,9 +67,20 @@ void evidence_add_experiment(struct evidence_list *list, const struct experiment
 
 void evidence_list_deinit(struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, evidence)
-		evidence_deinit(evidence);
-	VEC_DEINIT(&list->list);
+	VEC_FREE(&list->list, evidence, evidence_deinit(evidence));
+}
+
+void evidence_drop(struct evidence_list *list,
+		   bool (*is)(const struct evidence *evidence, const void *ctx), const void *ctx)
+{
+	size_t kept = 0;
+
+	VEC_FOREACH (&list->list, e)
+		if (is(e, ctx))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	list->list.count = kept;
 }
 
 bool evidence_fenced(const struct evidence *evidence)
@@ -89,18 +100,18 @@ bool evidence_by_somebody(const struct evidence *evidence)
 	       use->block->key;
 }
 
+bool evidence_of_crash(const struct evidence *evidence)
+{
+	return evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_MAPPING;
+}
+
 bool evidence_to_judge(const struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, e)
-		if (e->kind != EVIDENCE_SIGHTING && e->kind != EVIDENCE_EXPERIMENT)
-			return true;
-	return false;
+	return VEC_ANY(&list->list, e,
+		       e->kind != EVIDENCE_SIGHTING && e->kind != EVIDENCE_EXPERIMENT);
 }
 
 const struct evidence *evidence_find(const struct evidence_list *list, uint64_t id)
 {
-	VEC_FOREACH (&list->list, evidence)
-		if (id != 0 && evidence->id == id)
-			return evidence;
-	return NULL;
+	return VEC_FIND(&list->list, evidence, id != 0 && evidence->id == id);
 }

@@ -156,7 +156,8 @@ static void odds(const struct evidence *evidence, struct said *ret)
 
 	SAY(ret, "evidence:odds", said_flag(o->otherwise), said_number(o->garbage_failed),
 	    said_number(o->garbage), said_home(&o->home), said_number(o->zeroed_failed),
-	    said_number(o->zeroed), said_real(o->p), said_site(&o->allocated));
+	    said_number(o->zeroed), said_real(o->p), said_site(&o->allocated),
+	    said_flag(!evidence->failing));
 }
 
 static void fault_value(const struct evidence *evidence, struct said *ret)
@@ -324,9 +325,5 @@ struct said_value said_frame(const struct frame *frame)
 
 struct said_value said_site(const struct stack *stack)
 {
-	const struct frame *site = stack ? stack_site(stack) : NULL;
-
-	if (!site && stack && stack->count > 0)
-		site = &stack->frames[0];
-	return said_frame(site);
+	return said_frame(stack ? stack_site_or_top(stack) : NULL);
 }

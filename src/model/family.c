@@ -2,13 +2,9 @@
 
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/strbuf.h"
 #include "model/test_name.h"
-
-static bool same_or_none(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
 
 /* Lines of output with as many words, most of them the same: the others are values. */
 static bool lines_alike(const char *a, const char *b)
@@ -37,7 +33,7 @@ bool signatures_akin(const struct signature *a, const struct signature *b)
 	switch (a->kind) {
 	case FAILURE_SIGNAL:
 		return a->signal == b->signal &&
-		       (!a->site || !b->site || same_or_none(a->site, b->site));
+		       (!a->site || !b->site || cstr_same(a->site, b->site));
 	case FAILURE_EXIT:
 		return a->exit_status == b->exit_status && lines_alike(a->crumb, b->crumb);
 	case FAILURE_OUTPUT:
@@ -49,42 +45,31 @@ bool signatures_akin(const struct signature *a, const struct signature *b)
 
 void failure_family_deinit(struct failure_family *family)
 {
-	VEC_FOREACH (&family->members, member)
-		signature_deinit(member);
-	VEC_DEINIT(&family->members);
+	VEC_FREE(&family->members, member, signature_deinit(member));
 	VEC_DEINIT(&family->counts);
 	mem_free(family->block);
 }
 
 void failure_families_deinit(struct failure_families *families)
 {
-	VEC_FOREACH (&families->list, family)
-		failure_family_deinit(family);
-	VEC_DEINIT(&families->list);
+	VEC_FREE(&families->list, family, failure_family_deinit(family));
 }
 
 const struct failure_family *family_of(const struct failure_families *families, const char *id)
 {
-	VEC_FOREACH (&families->list, family)
-		if (family_has(family, id))
-			return family;
-	return NULL;
+	return VEC_FIND(&families->list, family, family_has(family, id));
 }
 
 bool family_has(const struct failure_family *family, const char *id)
 {
-	VEC_FOREACH (&family->members, member)
-		if (strcmp(member->id, id) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&family->members, member, strcmp(member->id, id) == 0);
 }
 
 bool family_takes(const struct failure_family *family, const struct signature *signature)
 {
-	VEC_FOREACH (&family->members, member)
-		if (strcmp(member->id, signature->id) == 0 || signatures_akin(member, signature))
-			return true;
-	return false;
+	return VEC_ANY(&family->members, member,
+		       strcmp(member->id, signature->id) == 0 ||
+			       signatures_akin(member, signature));
 }
 
 void family_count(struct failure_family *family, const struct signature *signature)

@@ -2,10 +2,7 @@
 
 void growth_holder_deinit(struct growth_holder *holder)
 {
-	mem_free(holder->kind);
-	mem_free(holder->name);
-	mem_free(holder->module);
-	mem_free(holder->root);
+	MEM_FREE(holder->kind, holder->name, holder->module, holder->root);
 	VEC_DEINIT(&holder->targets);
 	stack_deinit(&holder->stack);
 }
@@ -16,19 +13,13 @@ void growth_site_deinit(struct growth_site *site)
 	mem_free(site->program);
 	strv_deinit(&site->contexts);
 	stack_deinit(&site->stack);
-	VEC_FOREACH (&site->by_test, test)
-		mem_free(test->name);
-	VEC_DEINIT(&site->by_test);
-	VEC_FOREACH (&site->holders, holder)
-		growth_holder_deinit(holder);
-	VEC_DEINIT(&site->holders);
+	VEC_FREE(&site->by_test, test, mem_free(test->name));
+	VEC_FREE(&site->holders, holder, growth_holder_deinit(holder));
 }
 
 void growth_report_deinit(struct growth_report *report)
 {
-	VEC_FOREACH (&report->sites, site)
-		growth_site_deinit(site);
-	VEC_DEINIT(&report->sites);
+	VEC_FREE(&report->sites, site, growth_site_deinit(site));
 	said_list_deinit(&report->notes);
 }
 

@@ -26,10 +26,8 @@ const char *heap_kind_name(enum heap_kind kind)
 
 bool heap_dangling_held(const struct heap_dangling *dangling)
 {
-	VEC_FOREACH (&dangling->holders, holder)
-		if (strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0)
-			return true;
-	return false;
+	return VEC_ANY(&dangling->holders, holder,
+		       strcmp(holder->kind, "stack") != 0 && strcmp(holder->kind, "register") != 0);
 }
 
 /* Only what they own: none of it is stored as it is. */
@@ -101,4 +99,5 @@ void heap_dangling_deinit(struct heap_dangling *dangling)
 void heap_report_deinit(struct heap_report *report)
 {
 	fields_free(&report_fields, report);
+	evidence_list_deinit(&report->crashes);
 }

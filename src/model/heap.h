@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "model/evidence.h"
 #include "model/frame.h"
 #include "model/home.h"
 #include "model/rate.h"
@@ -185,6 +186,8 @@ struct heap_report {
 	struct said sentence;		    /* what the observer does to the failure */
 	VEC(struct heap_finding) findings;  /* seen most often first */
 	VEC(struct heap_dangling) dangling; /* those that were used first */
+	/* What crashes say by themselves, whatever stood in blocks: a file that was cut. */
+	struct evidence_list crashes;
 	uint64_t contexts; /* that the chance of being overwritten was tested for */
 	uint64_t needed;   /* failing trials that it takes at least to tell one of so many */
 	VEC(struct heap_suspect) suspects;
@@ -196,6 +199,8 @@ struct heap_report {
 	 * places. */
 	char *crash_place;
 	bool crashes_differ;
+	uint64_t outcome;	/* what trials with guards showed to the outside; 0: none, … */
+	bool outcomes_differ;	/* … or not the same each time */
 	struct rate fence_rate; /* of the trials with fences that came after those with guards */
 	struct rate exact_rate; /* of those with fences right at the last byte, which some programs
 				   do not bear */

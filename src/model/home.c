@@ -29,10 +29,7 @@ void home_copy(struct home *to, const struct home *from)
 
 void home_deinit(struct home *home)
 {
-	mem_free(home->key);
-	mem_free(home->name);
-	mem_free(home->field);
-	mem_free(home->module);
+	MEM_FREE(home->key, home->name, home->field, home->module);
 	*home = (struct home){ 0 };
 }
 

@@ -47,7 +47,5 @@ bool citation_parse(const char *text, struct citation *ret)
 void hypothesis_deinit(struct hypothesis *hypothesis)
 {
 	mem_free(hypothesis->text);
-	VEC_FOREACH (&hypothesis->changes, change)
-		mem_free(change->because);
-	VEC_DEINIT(&hypothesis->changes);
+	VEC_FREE(&hypothesis->changes, change, mem_free(change->because));
 }

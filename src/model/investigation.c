@@ -4,12 +4,8 @@
 
 static void trigger_deinit(struct trigger_set *trigger)
 {
-	VEC_FOREACH (&trigger->items, item)
-		mem_free(item->name);
-	VEC_DEINIT(&trigger->items);
-	VEC_FOREACH (&trigger->cells, cell)
-		mem_free(cell->name);
-	VEC_DEINIT(&trigger->cells);
+	VEC_FREE(&trigger->items, item, mem_free(item->name));
+	VEC_FREE(&trigger->cells, cell, mem_free(cell->name));
 	mem_free(trigger->file);
 }
 
@@ -18,17 +14,11 @@ static void lists_deinit(struct investigation *inv)
 	VEC_FOREACH (&inv->series, s) {
 		mem_free(s->command);
 		mem_free(s->observer);
-		VEC_FOREACH (&s->arms, arm)
-			mem_free(arm->name);
-		VEC_DEINIT(&s->arms);
+		VEC_FREE(&s->arms, arm, mem_free(arm->name));
 	}
 	VEC_DEINIT(&inv->series);
-	VEC_FOREACH (&inv->observers, o)
-		mem_free(o->name);
-	VEC_DEINIT(&inv->observers);
-	VEC_FOREACH (&inv->own_hypotheses, h)
-		ledger_entry_deinit(h);
-	VEC_DEINIT(&inv->own_hypotheses);
+	VEC_FREE(&inv->observers, o, mem_free(o->name));
+	VEC_FREE(&inv->own_hypotheses, h, ledger_entry_deinit(h));
 	VEC_DEINIT(&inv->slots);
 }
 
@@ -44,12 +34,8 @@ const char *observer_effect_name(enum observer_effect effect)
 
 void investigation_deinit(struct investigation *inv)
 {
-	mem_free(inv->case_dir);
-	mem_free(inv->root);
-	mem_free(inv->sentinel);
-	mem_free(inv->report);
-	mem_free(inv->reproduce);
-	mem_free(inv->prove_fix);
+	MEM_FREE(inv->case_dir, inv->root, inv->sentinel, inv->report, inv->reproduce,
+		 inv->prove_fix);
 	strv_deinit(&inv->program);
 	strv_deinit(&inv->options);
 	said_list_deinit(&inv->notes);

@@ -4,9 +4,7 @@
 
 void block_layout_deinit(struct block_layout *layout)
 {
-	VEC_FOREACH (&layout->fields, field)
-		mem_free(field->name);
-	VEC_DEINIT(&layout->fields);
+	VEC_FREE(&layout->fields, field, mem_free(field->name));
 	mem_free(layout->type);
 	mem_free(layout->by);
 	*layout = (struct block_layout){ 0 };
@@ -14,9 +12,7 @@ void block_layout_deinit(struct block_layout *layout)
 
 const struct layout_field *block_layout_at(const struct block_layout *layout, uint64_t offset)
 {
-	VEC_FOREACH (&layout->fields, field)
-		if (offset >= field->offset &&
-		    (field->size == 0 || offset - field->offset < field->size))
-			return field;
-	return NULL;
+	return VEC_FIND(&layout->fields, field,
+			offset >= field->offset &&
+				(field->size == 0 || offset - field->offset < field->size));
 }

@@ -117,7 +117,5 @@ size_t mappings_parse(struct mappings *mappings, const char *text, size_t len)
 
 void mappings_deinit(struct mappings *mappings)
 {
-	VEC_FOREACH (mappings, m)
-		mem_free((char *)m->path);
-	VEC_DEINIT(mappings);
+	VEC_FREE(mappings, m, mem_free((char *)m->path));
 }

@@ -2,18 +2,12 @@
 
 void minimize_result_deinit(struct minimize_result *result)
 {
-	VEC_FOREACH (&result->items, item)
-		mem_free(item->name);
-	VEC_DEINIT(&result->items);
-	VEC_FOREACH (&result->doubtful, item)
-		mem_free(item->name);
-	VEC_DEINIT(&result->doubtful);
+	VEC_FREE(&result->items, item, mem_free(item->name));
+	VEC_FREE(&result->doubtful, item, mem_free(item->name));
 	signature_summaries_deinit(&result->signatures);
 	strv_deinit(&result->argv);
 	strv_deinit(&result->env);
-	mem_free(result->victim);
-	mem_free(result->file);
-	mem_free(result->advice);
+	MEM_FREE(result->victim, result->file, result->advice);
 }
 
 void minimal_list_deinit(struct minimal_list *list)

@@ -1,6 +1,6 @@
 #include "model/notebook.h"
 
-void parking_deinit(struct parking *parking)
+static void parking_deinit(struct parking *parking)
 {
 	mem_free(parking->because);
 	mem_free(parking->until);
@@ -13,46 +13,28 @@ void attempt_deinit(struct attempt *attempt)
 	mem_free(attempt->text);
 	world_deinit(&attempt->world);
 	mem_free(attempt->diff);
-	VEC_FOREACH (&attempt->trials, t)
-		mem_free(t->command);
-	VEC_DEINIT(&attempt->trials);
+	VEC_FREE(&attempt->trials, t, mem_free(t->command));
 }
 
 static void written_deinit(struct notebook *notebook)
 {
-	VEC_FOREACH (&notebook->attempts, attempt)
-		attempt_deinit(attempt);
-	VEC_DEINIT(&notebook->attempts);
-	VEC_FOREACH (&notebook->steps, step)
-		mem_free(step->text);
-	VEC_DEINIT(&notebook->steps);
+	VEC_FREE(&notebook->attempts, attempt, attempt_deinit(attempt));
+	VEC_FREE(&notebook->steps, step, mem_free(step->text));
 	VEC_FOREACH (&notebook->relations, relation) {
 		mem_free(relation->dir);
 		strv_deinit(&relation->common);
 	}
 	VEC_DEINIT(&notebook->relations);
-	VEC_FOREACH (&notebook->surroundings, s)
-		world_deinit(&s->world);
-	VEC_DEINIT(&notebook->surroundings);
+	VEC_FREE(&notebook->surroundings, s, world_deinit(&s->world));
 }
 
 void notebook_deinit(struct notebook *notebook)
 {
-	VEC_FOREACH (&notebook->notes, note)
-		mem_free(note->text);
-	VEC_DEINIT(&notebook->notes);
-	VEC_FOREACH (&notebook->hypotheses, hypothesis)
-		hypothesis_deinit(hypothesis);
-	VEC_DEINIT(&notebook->hypotheses);
-	VEC_FOREACH (&notebook->workarounds, workaround)
-		mem_free(workaround->text);
-	VEC_DEINIT(&notebook->workarounds);
-	VEC_FOREACH (&notebook->parkings, parking)
-		parking_deinit(parking);
-	VEC_DEINIT(&notebook->parkings);
-	VEC_FOREACH (&notebook->sentinels, sentinel)
-		mem_free(sentinel->dir);
-	VEC_DEINIT(&notebook->sentinels);
+	VEC_FREE(&notebook->notes, note, mem_free(note->text));
+	VEC_FREE(&notebook->hypotheses, hypothesis, hypothesis_deinit(hypothesis));
+	VEC_FREE(&notebook->workarounds, workaround, mem_free(workaround->text));
+	VEC_FREE(&notebook->parkings, parking, parking_deinit(parking));
+	VEC_FREE(&notebook->sentinels, sentinel, mem_free(sentinel->dir));
 	written_deinit(notebook);
 }
 

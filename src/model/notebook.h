@@ -95,7 +95,6 @@ struct notebook {
 };
 
 void notebook_deinit(struct notebook *notebook);
-void parking_deinit(struct parking *parking);
 void attempt_deinit(struct attempt *attempt);
 
 /* The parking that holds now, or NULL. */

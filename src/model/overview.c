@@ -6,27 +6,19 @@ static void series_overview_deinit(struct series_overview *series)
 {
 	mem_free(series->command);
 	strv_deinit(&series->program);
-	VEC_FOREACH (&series->signatures, signature)
-		mem_free(signature->summary);
-	VEC_DEINIT(&series->signatures);
-	VEC_FOREACH (&series->arms, arm)
-		mem_free(arm->name);
-	VEC_DEINIT(&series->arms);
+	VEC_FREE(&series->signatures, signature, mem_free(signature->summary));
+	VEC_FREE(&series->arms, arm, mem_free(arm->name));
 }
 
 void case_overview_deinit(struct case_overview *overview)
 {
-	VEC_FOREACH (&overview->series, series)
-		series_overview_deinit(series);
-	VEC_DEINIT(&overview->series);
+	VEC_FREE(&overview->series, series, series_overview_deinit(series));
 	notebook_deinit(&overview->notebook);
 	minimal_list_deinit(&overview->minimal);
 	verdict_deinit(&overview->verdict);
 	decision_list_deinit(&overview->decisions);
 	choice_list_deinit(&overview->choices);
-	VEC_FOREACH (&overview->sightings, sighting)
-		said_deinit(&sighting->text);
-	VEC_DEINIT(&overview->sightings);
+	VEC_FREE(&overview->sightings, sighting, said_deinit(&sighting->text));
 }
 
 bool command_has_rate(const char *command)
@@ -35,8 +27,7 @@ bool command_has_rate(const char *command)
 	       strcmp(command, "bisect") != 0;
 }
 
-/* As it is, without what a closer look may change. */
-static bool is_plain(const char *command)
+bool command_is_plain(const char *command)
 {
 	return strcmp(command, "repro") == 0 || strcmp(command, "hunt") == 0;
 }
@@ -50,7 +41,7 @@ const struct series_overview *overview_latest(const struct case_overview *overvi
 
 		if (!series->intermittent || !command_has_rate(series->command))
 			continue;
-		if (is_plain(series->command))
+		if (command_is_plain(series->command))
 			return series;
 		if (!latest)
 			latest = series;

@@ -56,6 +56,8 @@ void case_overview_deinit(struct case_overview *overview);
  * those of bisect different commits, those of a sentinel end as soon as they can: their share of
  * failures is no rate. */
 bool command_has_rate(const char *command);
+/* Is the command run as it is, without what a closer look may change? */
+bool command_is_plain(const char *command);
 
 /* The series that says how often it fails now: the newest that came and went, of the command as it
  * is before any other; NULL when none has. */

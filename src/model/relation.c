@@ -10,10 +10,8 @@ static void add_site(const struct stack *stack, struct strv *ret)
 
 	if (!site || !site->function || !frame_is_telling(site) || frame_is_runtime(site))
 		return;
-	for (size_t i = 0; i < ret->count; i++)
-		if (strcmp(ret->items[i], site->function) == 0)
-			return;
-	strv_add(ret, site->function);
+	if (!strv_has(ret, site->function))
+		strv_add(ret, site->function);
 }
 
 static void add_functions(const struct verdict *v, struct strv *ret)

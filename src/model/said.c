@@ -236,13 +236,19 @@ void said_move(struct said *to, struct said *from)
 	*to = moved;
 }
 
+void said_add_once(struct said_list *list, struct said *said)
+{
+	if (VEC_ANY(&list->list, other, said_same(other, said)))
+		said_deinit(said);
+	else
+		said_move(said_new(list), said);
+}
+
 void said_deinit(struct said *said)
 {
 	mem_free(said->id);
 	mem_free(said->text);
-	VEC_FOREACH (&said->values, value)
-		value_deinit(value);
-	VEC_DEINIT(&said->values);
+	VEC_FREE(&said->values, value, value_deinit(value));
 	*said = (struct said){ 0 };
 }
 
@@ -254,7 +260,5 @@ void said_list_copy(struct said_list *to, const struct said_list *from)
 
 void said_list_deinit(struct said_list *list)
 {
-	VEC_FOREACH (&list->list, said)
-		said_deinit(said);
-	VEC_DEINIT(&list->list);
+	VEC_FREE(&list->list, said, said_deinit(said));
 }

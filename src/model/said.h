@@ -64,6 +64,8 @@ void said_make(struct said *ret, const char *id, struct said_value *values);
 /* The same at the end of a list. */
 #define SAY_TOO(ret_list, id, ...) SAY(said_new(ret_list), id, ##__VA_ARGS__)
 struct said *said_new(struct said_list *list);
+/* Takes the statement over, unless the list says the same already. */
+void said_add_once(struct said_list *list, struct said *said);
 
 /* Copies what is given; NULL and "no such thing" become SAID_NONE. */
 struct said_value said_none(void);

@@ -53,9 +53,7 @@ void scan_report_deinit(struct scan_report *report)
 		stack_deinit(&hit->frames);
 	}
 	VEC_DEINIT(&report->hits);
-	VEC_FOREACH (&report->regions, region)
-		mem_free(region->name);
-	VEC_DEINIT(&report->regions);
+	VEC_FREE(&report->regions, region, mem_free(region->name));
 	mem_free(report->subject);
 	mem_free(report->global);
 	said_list_deinit(&report->notes);

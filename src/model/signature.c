@@ -129,19 +129,13 @@ void signature_copy(struct signature *to, const struct signature *from)
 
 void signature_deinit(struct signature *s)
 {
-	mem_free(s->test);
-	mem_free(s->crumb);
-	mem_free(s->fault);
-	mem_free(s->site);
-	mem_free(s->summary);
+	MEM_FREE(s->test, s->crumb, s->fault, s->site, s->summary);
 	*s = (struct signature){ 0 };
 }
 
 void signatures_deinit(struct signatures *signatures)
 {
-	VEC_FOREACH (&signatures->list, s)
-		signature_deinit(s);
-	VEC_DEINIT(&signatures->list);
+	VEC_FREE(&signatures->list, s, signature_deinit(s));
 }
 
 const char *signature_next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])

@@ -3,11 +3,7 @@
 static void signature_summary_deinit(struct signature_summary *s)
 {
 	signature_deinit(&s->signature);
-	VEC_FOREACH (&s->windows, window) {
-		mem_free(window->last);
-		mem_free(window->next);
-	}
-	VEC_DEINIT(&s->windows);
+	VEC_FREE(&s->windows, window, MEM_FREE(window->last, window->next));
 	if (s->crash)
 		crash_deinit(s->crash);
 	mem_free(s->crash);
@@ -15,9 +11,7 @@ static void signature_summary_deinit(struct signature_summary *s)
 
 void signature_summaries_deinit(struct signature_summaries *summaries)
 {
-	VEC_FOREACH (&summaries->list, s)
-		signature_summary_deinit(s);
-	VEC_DEINIT(&summaries->list);
+	VEC_FREE(&summaries->list, s, signature_summary_deinit(s));
 }
 
 void series_summary_deinit(struct series_summary *summary)
@@ -25,9 +19,7 @@ void series_summary_deinit(struct series_summary *summary)
 	signature_summaries_deinit(&summary->signatures);
 	failure_families_deinit(&summary->families);
 	VEC_DEINIT(&summary->slots);
-	VEC_FOREACH (&summary->nodes, node)
-		mem_free(node->node);
-	VEC_DEINIT(&summary->nodes);
+	VEC_FREE(&summary->nodes, node, mem_free(node->node));
 	VEC_DEINIT(&summary->faults);
 }
 

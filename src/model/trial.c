@@ -15,16 +15,8 @@ int trial_end_signal(const struct trial_end *end)
 
 void trial_end_deinit(struct trial_end *end)
 {
-	mem_free(end->matched);
-	mem_free(end->running_test);
-	mem_free(end->last_crumb);
+	MEM_FREE(end->matched, end->running_test, end->last_crumb);
 	strv_deinit(&end->failed_tests);
-	VEC_FOREACH (&end->pairs, pair) {
-		mem_free(pair->from);
-		mem_free(pair->to);
-	}
-	VEC_DEINIT(&end->pairs);
-	VEC_FOREACH (&end->milestones, milestone)
-		milestone_deinit(milestone);
-	VEC_DEINIT(&end->milestones);
+	VEC_FREE(&end->pairs, pair, MEM_FREE(pair->from, pair->to));
+	VEC_FREE(&end->milestones, milestone, milestone_deinit(milestone));
 }

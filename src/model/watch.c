@@ -19,9 +19,7 @@ static void writer_deinit(struct watch_writer *writer)
 
 static void conflation_deinit(struct watch_conflation *conflation)
 {
-	VEC_FOREACH (&conflation->list, instance)
-		mem_free(instance->key);
-	VEC_DEINIT(&conflation->list);
+	VEC_FREE(&conflation->list, instance, mem_free(instance->key));
 }
 
 static void outside_deinit(struct watch_outside *outside)
@@ -59,15 +57,9 @@ void watch_report_deinit(struct watch_report *report)
 		mem_free(target->field);
 	}
 	VEC_DEINIT(&report->targets);
-	VEC_FOREACH (&report->writers, writer)
-		writer_deinit(writer);
-	VEC_DEINIT(&report->writers);
-	VEC_FOREACH (&report->conflations, conflation)
-		conflation_deinit(conflation);
-	VEC_DEINIT(&report->conflations);
-	VEC_FOREACH (&report->outside, outside)
-		outside_deinit(outside);
-	VEC_DEINIT(&report->outside);
+	VEC_FREE(&report->writers, writer, writer_deinit(writer));
+	VEC_FREE(&report->conflations, conflation, conflation_deinit(conflation));
+	VEC_FREE(&report->outside, outside, outside_deinit(outside));
 	write_seen_free(report->stop.write);
 	said_list_deinit(&report->notes);
 }

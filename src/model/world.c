@@ -12,13 +12,8 @@
 
 void world_deinit(struct world *world)
 {
-	mem_free(world->commit);
-	mem_free(world->branch);
-	mem_free(world->program);
-	mem_free(world->kernel);
-	mem_free(world->machine);
-	mem_free(world->redhand);
-	mem_free(world->variables);
+	MEM_FREE(world->commit, world->branch, world->program, world->kernel, world->machine,
+		 world->redhand, world->variables);
 	*world = (struct world){ 0 };
 }
 
@@ -76,8 +71,7 @@ void world_set_variables(struct world *world, char *const *environment)
 		strv_take(&lines, mem_printf("%s %04x", strbuf_str(&name),
 					     short_hash(*environment + len + 1)));
 	}
-	if (lines.count > 0)
-		qsort(lines.items, lines.count, sizeof(lines.items[0]), by_text);
+	VEC_SORT(&lines, by_text);
 	for (size_t i = 0; i < lines.count; i++)
 		strbuf_addf(&text, "%s\n", lines.items[i]);
 	mem_free(world->variables);

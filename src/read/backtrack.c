@@ -90,12 +90,6 @@ static void find_pointed(const struct crash_record *record, uint64_t value, stru
 	(void)find_former(record, ret, ret_former);
 }
 
-bool backtrack_is_dangling(const struct log_block *to, const struct log_block *former)
-{
-	return (to->id != 0 && to->state == LOG_BLOCK_FREED) ||
-	       (former->id != 0 && former->state == LOG_BLOCK_FREED);
-}
-
 /* ---- homes ----------------------------------------------------------------------------------- */
 
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret)
@@ -278,7 +272,6 @@ static void add_step(struct backtracker *reader, const struct where *where,
 {
 	struct backtrack_step step = { .value = value,
 				       .width = origin->width,
-				       .instruction = mem_strdup(origin->text),
 				       .frame = (unsigned int)where->frame,
 				       .doubtful = where->doubtful || origin->joined ||
 						   (origin->changed && !origin->shifted) ||
@@ -299,7 +292,6 @@ void backtrack_step_deinit(struct backtrack_step *step)
 {
 	VEC_DEINIT(&step->handles);
 	home_deinit(&step->home);
-	mem_free(step->instruction);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -514,7 +506,6 @@ static void add_slot(struct backtracker *reader, const struct where *where,
 			       .width = 8,
 			       .from = { .base = (int)arch_native()->sp, .index = NO_REGISTER } };
 
-	(void)strcpy(slot.text, "a slot of the frame");
 	add_step(reader, where, &slot, origin->slot_address, value);
 }
 
@@ -675,7 +666,6 @@ static bool add_jumped(struct backtracker *reader, const struct where *where,
 			return true;
 		reader->ret->executes = true;
 	}
-	(void)strcpy(direct.text, "jump through memory");
 	add_step(reader, where, &direct, address, target);
 	return true;
 }
@@ -737,7 +727,6 @@ static bool begin_division(struct backtracker *reader, struct where *where, uint
 	reader->ret->pointer = *value;
 	direct.width = access.width;
 	direct.from = access.memory;
-	(void)strcpy(direct.text, "division by memory");
 	add_step(reader, where, &direct, address, *value);
 	return false;
 }
@@ -902,8 +891,6 @@ int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 
 void backtrack_deinit(struct backtrack *backtrack)
 {
-	VEC_FOREACH (&backtrack->steps, step)
-		backtrack_step_deinit(step);
-	VEC_DEINIT(&backtrack->steps);
+	VEC_FREE(&backtrack->steps, step, backtrack_step_deinit(step));
 	mem_free(backtrack->returned_by);
 }

@@ -25,7 +25,6 @@ struct backtrack_step {
 	struct home home;   /* where the value was loaded from */
 	uint64_t value;	    /* that was loaded */
 	unsigned int width; /* of the load */
-	char *instruction;  /* the load */
 	unsigned int frame; /* which physical frame it is in */
 	bool by_value;	    /* not by the code: the bad value was found standing there */
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
@@ -67,6 +66,3 @@ void backtrack_deinit(struct backtrack *backtrack);
 
 /* Which of these frames an address is in; `count` when none is known to be. */
 size_t backtrack_frame_of(const struct machine_frame *frames, size_t count, uint64_t address);
-
-/* Has this block been freed, or its place been given to another? */
-bool backtrack_is_dangling(const struct log_block *to, const struct log_block *former);

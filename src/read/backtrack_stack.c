@@ -127,7 +127,6 @@ static void add_smashed(struct backtracker *reader, const struct machine_frame *
 {
 	struct backtrack_step step = { .width = WORD,
 				       .function = frame->start,
-				       .instruction = mem_strdup(what),
 				       .home = { .kind = HOME_STACK,
 						 .name = function_name(reader, frame),
 						 .field = mem_strdup(what),

@@ -8,8 +8,6 @@
 #define LARGEST_HOME (64u << 10) /* a word in an arena says nothing about whose it is */
 #define COMMON_VALUE 0x10000u	 /* smaller numbers stand in many places for other reasons */
 
-static const char found_by_value[] = "(found by its value)"; /* in place of an instruction */
-
 /* The same field of another block of that kind: the code was right about the field and wrong about
  * which object, as it is when a loop has gone on. */
 static bool same_field(const struct backtrack_step *step, const struct log_value *value)
@@ -51,8 +49,7 @@ static void add_found(struct backtracker *reader, const struct log_value *found,
 				       .width = 8,
 				       .by_value = true,
 				       .by_field = by_field,
-				       .twins = twins,
-				       .instruction = mem_strdup(found_by_value) };
+				       .twins = twins };
 
 	step.in = block_of(found);
 	backtrack_name_home(reader, found->where, false, &step);
@@ -212,7 +209,6 @@ static void take_slot(struct backtracker *reader)
 	}
 	if (places != 1)
 		return;
-	step.instruction = mem_strdup(found_by_value);
 	backtrack_name_home(reader, at, false, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 }

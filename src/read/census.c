@@ -20,9 +20,7 @@ struct taking {
 
 void census_deinit(struct census *census)
 {
-	VEC_FOREACH (&census->contexts, context)
-		VEC_DEINIT(&context->changes);
-	VEC_DEINIT(&census->contexts);
+	VEC_FREE(&census->contexts, context, VEC_DEINIT(&context->changes));
 	mem_free(census->names);
 	census->names = NULL;
 }
@@ -75,18 +73,10 @@ static void lay_frames(const struct event_log *log, const struct log_context_see
 
 static void take_frames(const struct event_log *log, struct census_context *context)
 {
-	size_t low = 0, high = log->contexts.count;
+	size_t low = VEC_HOLDS_FOR(&log->contexts, row, row->context < context->row);
 	struct log_context_seen seen;
 	struct log_item item;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (log->contexts.items[middle].context < context->row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low < log->contexts.count && log->contexts.items[low].context == context->row &&
 	    log_record_at(&log->reader, log->contexts.items[low].offset, &item) &&
 	    log_payload(&item, &seen, sizeof(seen)))
@@ -210,8 +200,6 @@ void census_take(struct event_log *log, const struct moments *moments, struct ce
 		ret->lines += points.list.items[i].fd >= 0;
 	t.place = mem_alloc(((size_t)t.rows + 1) * sizeof(t.place[0]));
 	replay(&t, at, seen);
-	mem_free(t.place);
-	mem_free(t.live);
-	mem_free(t.told);
+	MEM_FREE(t.place, t.live, t.told);
 	VEC_DEINIT(&t.touched);
 }

@@ -120,11 +120,9 @@ static void drop_raised_again(struct crash_places *places)
 /* A thread that met another fault, and not in the handler of this one, has come out of that. */
 static bool was_survived(const struct crash_places *places, const struct crash_place *place)
 {
-	VEC_FOREACH (&places->list, other)
-		if (other->log == place->log && other->tid == place->tid && !other->in_handler &&
-		    other->item.head.seq > place->item.head.seq)
-			return true;
-	return false;
+	return VEC_ANY(&places->list, other,
+		       other->log == place->log && other->tid == place->tid && !other->in_handler &&
+			       other->item.head.seq > place->item.head.seq);
 }
 
 static void drop_survived(struct crash_places *places)
@@ -173,8 +171,7 @@ void crash_places_find(struct event_logs *logs, int signal, struct crash_places 
 	drop_survived(ret);
 	VEC_FOREACH (&logs->list, log)
 		drop_handled(ret, log, signal);
-	if (ret->list.count > 0)
-		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_importance);
+	VEC_SORT(&ret->list, by_importance);
 }
 
 void crash_places_deinit(struct crash_places *places)

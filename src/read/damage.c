@@ -120,9 +120,7 @@ static void read_damage(struct log_findings *r, const struct log_item *item)
 static void add_damages(struct log_findings *r)
 {
 	runs_mark(r->damages.items, r->damages.count);
-	VEC_FOREACH (&r->damages, finding)
-		VEC_PUSH(&r->ret->findings, *finding);
-	VEC_DEINIT(&r->damages);
+	VEC_FREE(&r->damages, finding, VEC_PUSH(&r->ret->findings, *finding));
 }
 
 /* A copy of operator new or delete inside a program is not seen by any hook: the call of malloc or
@@ -251,9 +249,7 @@ void damage_read(const struct damage_source *of, struct damage *ret)
 
 void damage_deinit(struct damage *damage)
 {
-	VEC_FOREACH (&damage->findings, finding)
-		heap_finding_deinit(finding);
-	VEC_DEINIT(&damage->findings);
+	VEC_FREE(&damage->findings, finding, heap_finding_deinit(finding));
 	said_list_deinit(&damage->notes);
 	home_deinit(&damage->fence.nowhere);
 }

@@ -24,10 +24,7 @@
 
 static const struct mapping *mapping_at(const struct mappings *mappings, uint64_t address)
 {
-	for (size_t i = 0; i < mappings->count; i++)
-		if (address >= mappings->items[i].start && address < mappings->items[i].end)
-			return &mappings->items[i];
-	return NULL;
+	return VEC_FIND(mappings, item, address >= item->start && address < item->end);
 }
 
 static bool canonical(uint64_t address)
@@ -131,32 +128,26 @@ static bool shrank(const struct fault_facts *facts, uint64_t address, struct cra
 
 static const struct block_life *block_via(const struct crash *crash, bool former, bool beyond)
 {
-	VEC_FOREACH (&crash->blocks, block)
-		if (block->former == former && block->beyond == beyond &&
-		    strstr(block->via, "the address"))
-			return block;
-	return NULL;
+	return VEC_FIND(&crash->blocks, block,
+			block->former == former && block->beyond == beyond &&
+				strstr(block->via, "the address"));
 }
 
 /* A freed block whose poison the faulting instruction took for a pointer. */
 static const struct block_life *block_read(const struct crash *crash)
 {
-	VEC_FOREACH (&crash->blocks, block)
-		if (block->poison && block->telling)
-			return block;
-	return NULL;
+	return VEC_FIND(&crash->blocks, block, block->poison && block->telling);
 }
 
 /* What lay behind the register, or the variable, that the bad pointer was loaded through. */
 static const struct block_life *block_source(const struct fault_facts *facts, const char *source,
 					     const struct crash *crash, bool former)
 {
-	VEC_FOREACH (&crash->blocks, block)
-		if (block->telling && !block->poison && !block->beyond && block->former == former &&
-		    (source ? strstr(block->via, source) != NULL
-			    : facts->has_source_value && block->value == facts->source_value))
-			return block;
-	return NULL;
+	return VEC_FIND(
+		&crash->blocks, block,
+		block->telling && !block->poison && !block->beyond && block->former == former &&
+			(source ? strstr(block->via, source) != NULL
+				: facts->has_source_value && block->value == facts->source_value));
 }
 
 /* The live block that an index led out of, to where the bad pointer was read. */

@@ -171,7 +171,5 @@ void field_names_tell(struct evidence_list *evidence)
 		mem_free(m->path);
 	}
 	VEC_DEINIT(&namer.modules);
-	VEC_FOREACH (&namer.answers, a)
-		mem_free(a->name);
-	VEC_DEINIT(&namer.answers);
+	VEC_FREE(&namer.answers, a, mem_free(a->name));
 }

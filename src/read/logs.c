@@ -36,10 +36,7 @@ static void event_log_deinit(struct event_log *log)
 {
 	if (log->bytes)
 		(void)munmap((void *)log->bytes, log->len);
-	mem_free(log->name);
-	mem_free(log->names_dir);
-	mem_free(log->program);
-	mem_free(log->command);
+	MEM_FREE(log->name, log->names_dir, log->program, log->command);
 	mappings_deinit(&log->modules);
 	VEC_DEINIT(&log->contexts);
 	python_stacks_deinit(&log->python);
@@ -50,9 +47,7 @@ static void event_log_deinit(struct event_log *log)
 
 void event_logs_deinit(struct event_logs *logs)
 {
-	VEC_FOREACH (&logs->list, log)
-		event_log_deinit(log);
-	VEC_DEINIT(&logs->list);
+	VEC_FREE(&logs->list, log, event_log_deinit(log));
 	said_list_deinit(&logs->notes);
 }
 
@@ -181,16 +176,6 @@ static bool hook_was_placed(const struct event_logs *logs, const char *label)
 	return false;
 }
 
-static void note_once(struct event_logs *logs, struct said *note)
-{
-	VEC_FOREACH (&logs->notes.list, other)
-		if (said_same(other, note)) {
-			said_deinit(note);
-			return;
-		}
-	said_move(said_new(&logs->notes), note);
-}
-
 /* Hooks that were asked for and are not there. A trial may run other programs, which they are not
  * meant for: what waits in one process counts only when no process had it. */
 static void note_hooks(struct event_logs *logs)
@@ -214,7 +199,7 @@ static void note_hooks(struct event_logs *logs)
 			SAY(&note, "note:hook",
 			    said_take(printable(hook->label, strlen(hook->label))),
 			    said_word(why[hook->state]));
-			note_once(logs, &note);
+			said_add_once(&logs->notes, &note);
 		}
 }
 
@@ -235,10 +220,8 @@ uint64_t event_log_original(const struct event_log *log, uint64_t address)
 
 bool event_log_is_tail(const struct event_log *log, uint64_t address)
 {
-	VEC_FOREACH (&log->hooks, hook)
-		if (hook->tail != 0 && address - hook->tail < LOG_HOOK_TAIL_BYTES)
-			return true;
-	return false;
+	return VEC_ANY(&log->hooks, hook,
+		       hook->tail != 0 && address - hook->tail < LOG_HOOK_TAIL_BYTES);
 }
 
 void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len)
@@ -314,9 +297,7 @@ static void read_through(struct event_logs *logs, struct event_log *log)
 			break;
 		}
 	}
-	if (log->contexts.count > 0)
-		qsort(log->contexts.items, log->contexts.count, sizeof(log->contexts.items[0]),
-		      by_context);
+	VEC_SORT(&log->contexts, by_context);
 	python_stacks_sort(&log->python);
 	note_trouble(logs, log);
 }
@@ -421,8 +402,7 @@ int event_logs_open(int trials, const char *trial, struct event_logs *ret, struc
 	if (r < 0)
 		return r;
 	log_debug("trial %s: its logs are opened", trial);
-	if (ret->list.count > 0)
-		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_start);
+	VEC_SORT(&ret->list, by_start);
 	VEC_FOREACH (&ret->list, log) {
 		find_names(trials, trial, log);
 		read_through(ret, log);
@@ -646,16 +626,8 @@ bool event_log_context(struct event_log *log, uint32_t context, struct symbols *
 	struct log_context_seen seen;
 	struct log_item item;
 	const void *stack;
-	size_t low = 0, high = log->contexts.count, bytes;
+	size_t low = VEC_HOLDS_FOR(&log->contexts, row, row->context < context), bytes;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (log->contexts.items[middle].context < context)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low >= log->contexts.count || log->contexts.items[low].context != context ||
 	    !log_record_at(&log->reader, log->contexts.items[low].offset, &item) ||
 	    !log_payload(&item, &seen, sizeof(seen)))

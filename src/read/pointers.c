@@ -311,9 +311,7 @@ static void mark_former(struct pointers *pointers)
 void pointers_tell(struct pointers *pointers, struct symbols *symbols, struct crash *ret)
 {
 	mark_former(pointers);
-	if (pointers->list.count > 1)
-		qsort(pointers->list.items, pointers->list.count, sizeof(pointers->list.items[0]),
-		      by_weight);
+	VEC_SORT(&pointers->list, by_weight);
 	for (size_t i = 0; i < pointers->list.count && i < BLOCKS_SHOWN; i++)
 		add_life(pointers->log, pointers->list.items[i], symbols, ret);
 }

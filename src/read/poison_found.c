@@ -54,10 +54,7 @@ bool poison_is_there(const struct damage_source *of)
 {
 	uint64_t seed;
 
-	VEC_FOREACH (&of->logs->list, log)
-		if (read_seed(log, &seed))
-			return true;
-	return false;
+	return VEC_ANY(&of->logs->list, log, read_seed(log, &seed));
 }
 
 static void gather(struct search *s)
@@ -121,11 +118,10 @@ static char *line_at(const struct search *s, size_t at)
 
 static bool is_known(const struct search *s, uint64_t id)
 {
-	VEC_FOREACH (&s->found.ret->findings, finding)
-		if (finding->kind == HEAP_USE_AFTER_FREE && finding->id == id && finding->poison &&
-		    finding->pid == (int)s->found.log->reader.header.pid)
-			return true;
-	return false;
+	return VEC_ANY(&s->found.ret->findings, finding,
+		       finding->kind == HEAP_USE_AFTER_FREE && finding->id == id &&
+			       finding->poison &&
+			       finding->pid == (int)s->found.log->reader.header.pid);
 }
 
 static void add(struct search *s, const struct log_life *life, size_t at)

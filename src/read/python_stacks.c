@@ -44,12 +44,8 @@ static int by_number(const void *a, const void *b)
 
 void python_stacks_sort(struct python_stacks *stacks)
 {
-	if (stacks->stacks.count > 0)
-		qsort(stacks->stacks.items, stacks->stacks.count, sizeof(stacks->stacks.items[0]),
-		      by_number);
-	if (stacks->codes.count > 0)
-		qsort(stacks->codes.items, stacks->codes.count, sizeof(stacks->codes.items[0]),
-		      by_number);
+	VEC_SORT(&stacks->stacks, by_number);
+	VEC_SORT(&stacks->codes, by_number);
 }
 
 #define FIND(list, number)                                                                     \

@@ -62,6 +62,10 @@ const struct crash *reading_crash(struct reading *reading, enum crash_depth dept
 const struct crash_reading *reading_backtrack(struct reading *reading,
 					      enum backtrack_through through);
 
+/* Adds what that crash says by itself, whatever stands in blocks: a file that was cut. Of a trial
+ * that an observer has disturbed, which its note says. */
+void reading_tell_proof(struct reading *reading, struct evidence_list *ret);
+
 /* What was caught at watched memory. */
 const struct trial_hits *reading_hits(struct reading *reading);
 
@@ -71,6 +75,9 @@ const struct reported *reading_reported(struct reading *reading);
 /* The line of its output that says that somebody else has what it wants (read/clash.h); the caller
  * frees it. NULL: none does. */
 char *reading_clash(struct reading *reading);
+
+/* What it showed to the outside, as a checksum: how it ended and what it printed last. Never 0. */
+uint64_t reading_outcome(const struct reading *reading);
 
 /* Files that its processes made shorter. */
 const struct truncations *reading_truncations(struct reading *reading);

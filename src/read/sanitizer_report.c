@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 
@@ -182,9 +183,8 @@ static bool is_tools_own(const struct frame *frame)
 	for (size_t i = 0; frame->function && i < ARRAY_SIZE(functions); i++)
 		if (begins(frame->function, functions[i]))
 			return true;
-	for (size_t i = 0; frame->function && !frame->file && i < ARRAY_SIZE(replaced); i++)
-		if (strcmp(frame->function, replaced[i]) == 0)
-			return true;
+	if (!frame->file && cstr_among(frame->function, replaced, ARRAY_SIZE(replaced)))
+		return true;
 	return (frame->file &&
 		(strstr(frame->file, "/libsanitizer/") || strstr(frame->file, "/compiler-rt/"))) ||
 	       (frame->module &&

@@ -45,10 +45,7 @@ static void sweeping_deinit(struct sweeping *s)
 
 static bool is_target(const struct sweeping *s, uint64_t id)
 {
-	VEC_FOREACH (&s->targets, target)
-		if (target->id == id)
-			return true;
-	return false;
+	return VEC_ANY(&s->targets, target, target->id == id);
 }
 
 /* What the crash is about may have been looked for before, at its free: still one block. */
@@ -116,11 +113,9 @@ static bool was_used(const struct sweeping *s, uint64_t id)
 {
 	if (!s->crash || (uint32_t)s->crash->pid != s->log->reader.header.pid)
 		return false;
-	VEC_FOREACH (&s->crash->blocks, block)
-		if (block->id == id && block->telling &&
-		    (block->state == BLOCK_FREED || block->former))
-			return true;
-	return false;
+	return VEC_ANY(&s->crash->blocks, block,
+		       block->id == id && block->telling &&
+			       (block->state == BLOCK_FREED || block->former));
 }
 
 /* Did it get there by this very pointer? Its value is in a register, or the block that holds it is
@@ -132,10 +127,8 @@ static bool was_way(const struct sweeping *s, const struct log_holder *holder)
 	VEC_FOREACH (&s->registers, value)
 		if (*value == holder->value)
 			return true;
-	VEC_FOREACH (&s->touched, block)
-		if (holder->kind == LOG_HELD_BY_BLOCK && block->id == holder->id)
-			return true;
-	return false;
+	return VEC_ANY(&s->touched, block,
+		       holder->kind == LOG_HELD_BY_BLOCK && block->id == holder->id);
 }
 
 static struct heap_dangling *dangling_of(struct sweeping *s, const struct log_block *target)

@@ -122,8 +122,8 @@ static bool hands_on(struct wrappers *wrappers, struct symbols *symbols,
 {
 	static const char *const copies[] = { "strdup", "strndup", "memdup", NULL };
 	static const char *const allocates[] = { "alloc", NULL };
-	static const char *const gives_back[] = { "free",    "release", "unref", "decref", "delete",
-						  "destroy", "dealloc", "~",	 NULL };
+	/* Destructors are no wrappers: an object ends there, and its fields with it. */
+	static const char *const gives_back[] = { "free", "release", "unref", "decref", NULL };
 
 	if (frame->kind > FRAME_INLINE)
 		return false;

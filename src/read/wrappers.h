@@ -13,7 +13,7 @@
  * the very argument that they were given. A constructor of many sizes does the latter, too. Inlined
  * ones have only their name: malloc, calloc, realloc or zalloc must be in it. So have duplicators
  * (strdup), which work out the size themselves. A freeing one hands on the very pointer that it was
- * given, and is called free, release, unref, decref, delete, destroy, dealloc or is a destructor.
+ * given, and is called free, release, unref or decref: an object ends in its destructor.
  */
 struct wrappers;
 

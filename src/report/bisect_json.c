@@ -12,7 +12,7 @@ static json_t *commit_json(const struct bisected_commit *commit)
 	set(object, "commit", json_text(commit->hash));
 	PUT(object, commit, number, author, date, subject, probability);
 	json_add_rate(object, &commit->rate);
-	set(object, "untested", json_text(commit->untested));
+	PUT(object, commit, untested);
 	return object;
 }
 
@@ -71,7 +71,7 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "verdict", json_text(verdicts[result->verdict]));
 	set(object, "commit", found_json(result));
 	set(object, "suspects", suspects_json(result));
-	set(object, "probability", json_number(result->probability));
+	PUT(object, result, probability);
 	set(object, "probability_with_rate_doubt", json_number(result->with_rate_doubt));
 	set(object, "wanted_confidence", json_number(result->wanted));
 	PUT(object, result, before, never, good, bad);
@@ -93,7 +93,7 @@ void report_bisect_json(const struct bisect_result *result, FILE *out)
 	set(object, "git_bisect", fails ? git_json(result) : json_null());
 	set(object, "signature", result->target[0] ? json_text(result->target) : json_null());
 	set(object, "signatures", signatures_json(&result->signatures));
-	set(object, "jobs", json_integer(result->jobs));
+	PUT(object, result, jobs);
 	json_print(object, out);
 }
 

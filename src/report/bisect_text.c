@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "report/report_bisect.h"
 #include "report/text.h"
 
@@ -31,10 +30,7 @@ static void print_subject(const char *subject, FILE *out)
 
 static const struct bisected_commit *first_suspect(const struct bisect_result *result)
 {
-	VEC_FOREACH (&result->commits, commit)
-		if (commit->suspect)
-			return commit;
-	return NULL;
+	return VEC_FIND(&result->commits, commit, commit->suspect);
 }
 
 static void print_found(const struct bisect_result *result, FILE *out)

@@ -37,18 +37,18 @@ static json_t *series_json(const struct series_overview *s)
 	json_t *object = json_object(), *arms = json_array();
 
 	set(object, "series", json_integer(s->id));
-	set(object, "command", json_text(s->command));
+	PUT(object, s, command);
 	set(object, "created", moment(s->created_ms));
 	set(object, "program", json_command(s->program.items));
 	set(object, "jobs", count_or_null(s->jobs));
-	set(object, "observer", json_text(s->observer));
+	PUT(object, s, observer);
 	json_add_rate(object, &s->rate);
 	set(object, "counted", json_text(s->intermittent ? "intermittent" : "all"));
 	set(object, "signatures", JSON_LIST(&s->signatures, signature_json));
 	VEC_FOREACH (&s->arms, arm) {
 		json_t *a = json_object();
 
-		set(a, "name", json_text(arm->name));
+		PUT(a, arm, name);
 		json_add_rate(a, &arm->rate);
 		(void)json_array_append_new(arms, a);
 	}
@@ -75,7 +75,7 @@ static json_t *change_json(const struct hypothesis_change *change)
 
 	set(object, "time", moment(change->made_ms));
 	set(object, "status", json_text(hypothesis_status_word(change->status)));
-	set(object, "because", json_text(change->because));
+	PUT(object, change, because);
 	set(object, "trial", count_or_null(change->seen.trial));
 	set(object, "evidence", count_or_null(change->seen.evidence));
 	return object;
@@ -113,7 +113,7 @@ static json_t *built_in_json(const struct ledger_entry *h)
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
 	set(object, "time", json_null());
-	set(object, "because", json_said(&h->because));
+	PUT(object, h, because);
 	VEC_FOREACH (&h->evidence, id) {
 		json_t *piece = json_object();
 
@@ -152,7 +152,7 @@ static json_t *sightings_json(const struct case_overview *overview)
 
 		PUT(object, sighting, evidence, trial);
 		set(object, "failed", json_boolean(sighting->failing));
-		set(object, "text", json_said(&sighting->text));
+		PUT(object, sighting, text);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -170,7 +170,7 @@ static json_t *parking_json(const struct parking *parking)
 	set(object, "world", world_json(&parking->world));
 	set(object, "resumed",
 	    parking->resumed_ms != 0 ? moment(parking->resumed_ms) : json_null());
-	set(object, "gate", json_text(parking->gate));
+	PUT(object, parking, gate);
 	return object;
 }
 
@@ -181,7 +181,7 @@ static json_t *sentinel_json(const struct sentinel_note *s)
 	if (!s)
 		return json_null();
 	object = json_object();
-	set(object, "dir", json_text(s->dir));
+	PUT(object, s, dir);
 	set(object, "time", moment(s->made_ms));
 	PUT(object, s, series, signature, failed, trials);
 	return object;
@@ -218,9 +218,9 @@ static json_t *overview_json(const struct case_overview *overview)
 	VEC_FOREACH (&notebook->notes, note) {
 		json_t *n = json_object();
 
-		set(n, "id", count(note->id));
+		PUT(n, note, id);
 		set(n, "time", moment(note->made_ms));
-		set(n, "text", json_text(note->text));
+		PUT(n, note, text);
 		(void)json_array_append_new(notes, n);
 	}
 	VEC_FOREACH (&notebook->hypotheses, h)
@@ -230,16 +230,16 @@ static json_t *overview_json(const struct case_overview *overview)
 	VEC_FOREACH (&notebook->workarounds, w) {
 		json_t *o = json_object();
 
-		set(o, "id", count(w->id));
+		PUT(o, w, id);
 		set(o, "since", moment(w->made_ms));
-		set(o, "text", json_text(w->text));
+		PUT(o, w, text);
 		(void)json_array_append_new(workarounds, o);
 	}
 	VEC_FOREACH (&overview->decisions.list, d) {
 		json_t *o = json_object();
 
 		set(o, "time", moment(d->time_ms));
-		set(o, "stage", json_text(d->stage));
+		PUT(o, d, stage);
 		set(o, "says", json_said_ids(&d->said));
 		set(o, "text", json_said(&d->said));
 		(void)json_array_append_new(decisions, o);
@@ -290,7 +290,7 @@ void report_cases_json(const struct case_lines *lines, FILE *out)
 		json_t *known = overview_json(&line->overview);
 
 		set(known, "case", json_text(line->dir));
-		set(known, "trouble", json_text(line->trouble));
+		PUT(known, line, trouble);
 		(void)json_array_append_new(cases, known);
 	}
 	set(object, "cases", cases);
@@ -321,14 +321,14 @@ static json_t *trial_line_json(const struct trial_line *line)
 	set(object, "exit", line->exit_status < 0 ? json_null() : json_integer(line->exit_status));
 	set(object, "signal",
 	    line->signal == 0 ? json_null() : json_text(signal_name(line->signal)));
-	set(object, "timed_out", json_boolean(line->timed_out));
+	PUT(object, line, timed_out);
 	set(object, "signatures", split(line->signatures, " "));
-	set(object, "kept", json_boolean(line->kept));
+	PUT(object, line, kept);
 	set(object, "started", json_text(when_text(line->started_ms, when)));
 	set(object, "seconds", json_number((double)line->wall_ns / 1e9));
 	PUT(object, line, stdout_bytes, stderr_bytes);
 	set(object, "chaos", line->chaos ? split(line->chaos, ",") : json_null());
-	set(object, "items", json_text(line->items));
+	PUT(object, line, items);
 	return object;
 }
 

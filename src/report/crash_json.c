@@ -22,7 +22,7 @@ static json_t *frame_json(const struct frame *frame)
 
 	PUT(object, frame, function, file);
 	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
-	set(object, "module", json_text(frame->module));
+	PUT(object, frame, module);
 	set(object, "offset",
 	    frame->module || frame_in_piece(frame) ? json_hex(frame->offset) : json_null());
 	set(object, "kind", json_text(frame_kind_name(frame->kind)));
@@ -58,7 +58,7 @@ json_t *json_block(const struct block_life *block)
 
 	PUT(object, block, via, id, key);
 	set(object, "address", json_hex(block->start));
-	set(object, "size", json_integer((json_int_t)block->size));
+	PUT(object, block, size);
 	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
 	set(object, "state",
 	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
@@ -85,12 +85,12 @@ json_t *json_fault(const struct crash *crash)
 	json_t *object = json_object(), *file;
 
 	set(object, "class", json_text(fault_class_name(crash->fault)));
-	set(object, "words", json_said(&crash->words));
+	PUT(object, crash, words);
 	set(object, "address",
 	    crash->address != 0 || crash->fault == FAULT_NULL || crash->fault == FAULT_EXECUTE
 		    ? json_hex(crash->address)
 		    : json_null());
-	set(object, "abort_message", json_text(crash->abort_message));
+	PUT(object, crash, abort_message);
 	set(object, "block",
 	    crash->blocks.count > 0 ? json_block(&crash->blocks.items[0]) : json_null());
 	if (crash->file) {
@@ -136,7 +136,7 @@ static json_t *chaos_json(const struct chaos *chaos)
 	for (unsigned int i = 0; i < CHAOS_KNOBS; i++)
 		if (chaos->knobs & 1u << i)
 			(void)json_array_append_new(knobs, json_text(chaos_knob_names[i]));
-	set(object, "seed", json_integer((json_int_t)chaos->seed));
+	PUT(object, chaos, seed);
 	set(object, "knobs", knobs);
 	PUT(object, chaos, pad_bytes, gap_bytes, heap_bytes);
 	set(object, "core", chaos->core >= 0 ? json_integer(chaos->core) : json_null());
@@ -152,7 +152,7 @@ void report_trial_json(const struct trial_report *trial, FILE *out)
 	set(object, "case", json_text(trial->case_dir));
 	PUT(object, trial, trial, slot, seconds, outcome);
 	set(object, "last_line", json_text(trial->last_crumb));
-	set(object, "kept", json_boolean(trial->kept));
+	PUT(object, trial, kept);
 	set(object, "chaos", chaos_json(trial->chaos));
 	set(object, "crashes", JSON_LIST(&trial->report->crashes, crash_json));
 	set(object, "notes", json_said_list(&trial->report->notes));

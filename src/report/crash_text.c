@@ -206,11 +206,9 @@ static void print_site(const char *what, const struct stack *stack, const char *
  */
 static bool has_heir(const struct crash *crash, const struct block_life *former)
 {
-	VEC_FOREACH (&crash->blocks, block)
-		if (!block->former && !block->beyond && block->state == BLOCK_LIVE &&
-		    former->value - block->start < (block->size > 0 ? block->size : 1))
-			return true;
-	return false;
+	return VEC_ANY(&crash->blocks, block,
+		       !block->former && !block->beyond && block->state == BLOCK_LIVE &&
+			       former->value - block->start < (block->size > 0 ? block->size : 1));
 }
 
 static void print_block(const struct crash *crash, const struct block_life *block, FILE *out)

@@ -51,7 +51,7 @@ static json_t *site_json(const struct growth_site *site)
 	set(object, "of_tests", count(site->tests));
 	PUT(object, site, p, framework);
 	set(object, "tests", JSON_LIST(&site->by_test, test_json));
-	set(object, "looked_for", count(site->looked_for));
+	PUT(object, site, looked_for);
 	set(object, "holders", JSON_LIST(&site->holders, holder_json));
 	return object;
 }
@@ -65,6 +65,6 @@ void report_growth_json(const struct growth_report *report, FILE *out)
 	set(object, "basis", json_text(growth_basis_name(report->basis)));
 	PUT(object, report, tests, contexts);
 	set(object, "growth", JSON_LIST(&report->sites, site_json));
-	set(object, "notes", json_said_list(&report->notes));
+	PUT(object, report, notes);
 	json_print(object, out);
 }

@@ -35,13 +35,13 @@ static json_t *access_json(const struct heap_finding *f)
 	if (!f->fenced)
 		return json_null();
 	object = json_object();
-	set(object, "write", json_boolean(f->write));
+	PUT(object, f, write);
 	set(object, "width", f->length > 0 ? count(f->length) : json_null());
 	set(object, "distance",
 	    !f->live	    ? json_null()
 	    : f->offset < 0 ? json_integer(f->offset)
 			    : json_integer(f->offset - (int64_t)f->size));
-	set(object, "instruction", json_text(f->instruction));
+	PUT(object, f, instruction);
 	return object;
 }
 
@@ -51,7 +51,7 @@ static json_t *finding_json(const struct heap_finding *f)
 	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced, freed = f->freed_by != NULL;
 
 	set(object, "kind", json_text(heap_kind_name(f->kind)));
-	set(object, "trial", count(f->trial));
+	PUT(object, f, trial);
 	set(object, "evidence", f->evidence != 0 ? count(f->evidence) : json_null());
 	PUT(object, f, trials, count, pid, program, context);
 	set(object, "block", finding_block_json(f));
@@ -76,7 +76,7 @@ static json_t *holder_json(const struct heap_holder *holder)
 	PUT(object, holder, kind, name, module);
 	set(object, "module_offset",
 	    holder->module ? json_hex(holder->module_offset) : json_null());
-	set(object, "key", json_text(holder->key));
+	PUT(object, holder, key);
 	set(object, "size", block ? count(holder->size) : json_null());
 	set(object, "offset", block ? count(holder->offset) : json_null());
 	set(object, "lane", holder->lane >= 0 ? json_integer(holder->lane) : json_null());
@@ -143,9 +143,9 @@ void report_heap_json(const struct heap_report *report, FILE *out)
 	set(object, "findings", JSON_LIST(&report->findings, finding_json));
 	PUT(object, report, swept, sweep_bytes);
 	set(object, "dangling", JSON_LIST(&report->dangling, dangling_json));
-	set(object, "contexts", count(report->contexts));
+	PUT(object, report, contexts);
 	set(object, "failing_needed", count(report->needed));
 	set(object, "suspects", JSON_LIST(&report->suspects, suspect_json));
-	set(object, "notes", json_said_list(&report->notes));
+	PUT(object, report, notes);
 	json_print(object, out);
 }

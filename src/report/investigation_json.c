@@ -84,7 +84,7 @@ static json_t *steps_json(const struct verdict *v)
 	VEC_FOREACH (&v->steps, step) {
 		json_t *object = json_object();
 
-		set(object, "what", json_said(&step->what));
+		PUT(object, step, what);
 		set(object, "trial", step->trial > 0 ? count(step->trial) : json_null());
 		set(object, "evidence", step->evidence > 0 ? count(step->evidence) : json_null());
 		set(object, "site", json_site(&step->stack));
@@ -146,7 +146,7 @@ static json_t *verdict_json(const struct investigation *inv)
 	set(object, "evidence", numbers(v->evidence.items, v->evidence.count));
 	set(object, "steps", steps_json(v));
 	set(object, "alternatives", alternatives_json(v));
-	set(object, "doubts", json_said_list(&v->doubts));
+	PUT(object, v, doubts);
 	set(object, "considerations", considerations_json(&v->doubts));
 	PUT(object, v, open, next);
 	return object;
@@ -159,7 +159,7 @@ static void add_hypothesis(json_t *array, const struct ledger_entry *h, bool bui
 	PUT(object, h, id, text);
 	set(object, "status", json_text(ledger_status_name(h->status)));
 	json_ledger_basis(object, h);
-	set(object, "because", json_said(&h->because));
+	PUT(object, h, because);
 	set(object, "evidence", numbers(h->evidence.items, h->evidence.count));
 	set(object, "built_in", json_boolean(built_in));
 	(void)json_array_append_new(array, object);
@@ -195,7 +195,7 @@ static json_t *observers_json(const struct investigation *inv)
 	VEC_FOREACH (&inv->observers, o) {
 		json_t *object = json_rate(&o->rate);
 
-		set(object, "name", json_text(o->name));
+		PUT(object, o, name);
 		set(object, "effect", json_text(observer_effect_name(o->effect)));
 		set(object, "p", o->effect == EFFECT_UNKNOWN ? json_null() : json_real(o->p));
 		(void)json_array_append_new(array, object);
@@ -224,9 +224,9 @@ static json_t *evidence_json(const struct evidence *e)
 	json_t *object = json_object();
 
 	evidence_say(e, &said);
-	set(object, "id", count(e->id));
+	PUT(object, e, id);
 	set(object, "trial", e->trial > 0 ? count(e->trial) : json_null());
-	set(object, "failing", json_boolean(e->failing));
+	PUT(object, e, failing);
 	set(object, "kind", json_text(evidence_kind_name(e->kind)));
 	set(object, "text", json_said(&said));
 	return object;
@@ -260,7 +260,7 @@ static json_t *addresses_json(const struct series_summary *summary)
 
 		set(object, "address", json_hex(f->address));
 		set(object, "fault", json_text(fault_class_name(f->fault)));
-		set(object, "count", count(f->count));
+		PUT(object, f, count);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -321,11 +321,11 @@ static json_t *trigger_json(const struct trigger_set *trigger)
 		json_t *row = json_rate(&item->without);
 
 		set(row, "test", json_text(item->name));
-		set(row, "victim", json_boolean(item->victim));
+		PUT(row, item, victim);
 		(void)json_array_append_new(without, row);
 	}
 	set(object, "without", without);
-	set(object, "file", json_text(trigger->file));
+	PUT(object, trigger, file);
 	return object;
 }
 
@@ -336,7 +336,7 @@ static json_t *arms_json(const struct series_entry *s)
 	VEC_FOREACH (&s->arms, arm) {
 		json_t *object = json_rate(&arm->rate);
 
-		set(object, "name", json_text(arm->name));
+		PUT(object, arm, name);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -369,7 +369,7 @@ static json_t *beside_run_json(const struct beside_run *run)
 	set(object, "evidence", count(run->piece->id));
 	set(object, "moment", json_text(beside_moment_name(run->moment)));
 	set(object, "store", count(block->nth));
-	set(object, "offset", json_integer(block->offset));
+	PUT(object, block, offset);
 	set(object, "memory", json_text(strbuf_str(&hex)));
 	return object;
 }
@@ -402,7 +402,7 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 {
 	json_t *object = document(inv, "redhand/report/2");
 
-	set(object, "root", json_text(inv->root));
+	PUT(object, inv, root);
 	add_notebook(&inv->notebook, object);
 	set(object, "rate", inv->counted ? json_rate(&inv->summary.rate) : json_null());
 	set(object, "clean_runs_for_99",

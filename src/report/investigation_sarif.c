@@ -91,7 +91,7 @@ static json_t *stack_json(const struct investigation *inv, const struct stack *s
 
 		set(row, "location", location(inv, frame, NULL));
 		if (frame->module)
-			set(row, "module", json_text(frame->module));
+			PUT(row, frame, module);
 		(void)json_array_append_new(frames, row);
 	}
 	if (text)
@@ -184,7 +184,7 @@ static void add_properties(const struct investigation *inv, json_t *result)
 
 	PUT(bag, v, firm, caught, watched, trials);
 	if (inv->reproduce)
-		set(bag, "reproduce", json_text(inv->reproduce));
+		PUT(bag, inv, reproduce);
 	set(result, "properties", bag);
 }
 

@@ -96,7 +96,6 @@ json_t *json_text(const char *text);
 /* A number, or null for what is not one. */
 json_t *json_number(double value);
 
-json_t *json_strings(char *const *items);
 json_t *json_strv(const struct strv *list);
 
 /* The words of a statement, or null; of several. */

@@ -25,7 +25,7 @@ static json_t *without_json(const struct minimize_result *result)
 		object = json_object();
 		set(object, "test", json_text(item->name));
 		json_add_rate(object, &item->without);
-		set(object, "wider", json_rate(&item->wider));
+		PUT(object, item, wider);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -39,7 +39,7 @@ static json_t *left_json(const struct minimize_result *result)
 		json_t *object = json_object();
 
 		set(object, "test", json_text(item->name));
-		set(object, "needed", json_number(item->needed));
+		PUT(object, item, needed);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -97,7 +97,7 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 	add_signatures(result, object);
 	set(object, "command", json_command(result->argv.items));
 	set(object, "environment", json_command(result->env.items));
-	set(object, "cwd", json_text(result->cwd));
+	PUT(object, result, cwd);
 	set(object, "plain", json_boolean(!result->plain_differs));
 	PUT(object, result, advice, file, jobs, seed);
 	json_print(object, out);

@@ -18,9 +18,9 @@ static json_t *trials_json(const struct attempt *attempt)
 	VEC_FOREACH (&attempt->trials, t) {
 		json_t *object = json_object();
 
-		set(object, "command", json_text(t->command));
+		PUT(object, t, command);
 		json_add_rate(object, &t->rate);
-		set(object, "same_build", json_boolean(t->same_build));
+		PUT(object, t, same_build);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -33,13 +33,13 @@ json_t *attempts_json(const struct notebook *notebook)
 	VEC_FOREACH (&notebook->attempts, a) {
 		json_t *object = json_object();
 
-		set(object, "id", count(a->id));
+		PUT(object, a, id);
 		set(object, "time_ms", json_integer(a->made_ms));
-		set(object, "text", json_text(a->text));
+		PUT(object, a, text);
 		set(object, "commit", json_text(a->world.commit));
 		set(object, "branch", json_text(a->world.branch));
 		set(object, "program", json_text(a->world.program));
-		set(object, "diff", json_text(a->diff));
+		PUT(object, a, diff);
 		set(object, "after_trial", count(a->after));
 		set(object, "trials", trials_json(a));
 		(void)json_array_append_new(array, object);
@@ -54,9 +54,9 @@ json_t *user_steps_json(const struct notebook *notebook)
 	VEC_FOREACH (&notebook->steps, s) {
 		json_t *object = json_object();
 
-		set(object, "id", count(s->id));
+		PUT(object, s, id);
 		set(object, "time_ms", json_integer(s->made_ms));
-		set(object, "text", json_text(s->text));
+		PUT(object, s, text);
 		set(object, "done_ms", s->done_ms != 0 ? json_integer(s->done_ms) : json_null());
 		(void)json_array_append_new(array, object);
 	}
@@ -71,7 +71,7 @@ json_t *relations_json(const struct notebook *notebook)
 		json_t *object = json_object();
 
 		set(object, "case", json_text(r->dir));
-		set(object, "common", json_strv(&r->common));
+		PUT(object, r, common);
 		(void)json_array_append_new(array, object);
 	}
 	return array;
@@ -97,6 +97,6 @@ void report_relation_json(const char *case_dir, const struct relation *relation,
 	set(object, "schema", json_text("redhand/case/2"));
 	set(object, "case", json_text(case_dir));
 	set(object, "related", json_text(relation->dir));
-	set(object, "common", json_strv(&relation->common));
+	PUT(object, relation, common);
 	json_print(object, out);
 }

@@ -17,6 +17,9 @@ struct terminal {
 	unsigned int columns;
 };
 
+/* Trials were run, and there is nothing to explain. */
+bool verdict_never_failed(const struct investigation *inv);
+
 /* The verdict for a terminal: one screen. */
 void report_verdict_text(const struct investigation *inv, const struct terminal *terminal,
 			 FILE *out);

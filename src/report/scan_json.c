@@ -12,11 +12,11 @@ static json_t *hit_json(const struct scan_report *report, const struct scan_hit 
 
 	set(object, "match", json_text(scan_match_name(hit->match)));
 	set(object, "fit", store ? json_text(scan_fit_name(hit->fit)) : json_null());
-	set(object, "kind", json_text(hit->kind));
+	PUT(object, hit, kind);
 	set(object, "width", store && hit->width > 0 ? count(hit->width) : json_null());
-	set(object, "base", json_text(hit->base));
+	PUT(object, hit, base);
 	set(object, "displacement", store ? json_integer(hit->displacement) : json_null());
-	set(object, "instruction", json_text(hit->instruction));
+	PUT(object, hit, instruction);
 	set(object, "bytes",
 	    json_bytes(hit->bytes, hit->length < SCAN_CODE_BYTES ? hit->length : SCAN_CODE_BYTES));
 	set(object, "address", json_hex(hit->address));
@@ -42,7 +42,7 @@ static json_t *query_json(const struct scan_report *report)
 	set(object, "width", query->store && query->width > 0 ? count(query->width) : json_null());
 	set(object, "value", query->has_value ? json_hex(query->value) : json_null());
 	set(object, "address", query->low < query->high ? json_hex(query->low) : json_null());
-	set(object, "global", json_text(report->global));
+	PUT(object, report, global);
 	return object;
 }
 
@@ -51,13 +51,13 @@ void report_scan_json(const struct scan_report *report, FILE *out)
 	json_t *object = json_object(), *hits = json_array();
 
 	set(object, "schema", json_text("redhand/scan/1"));
-	set(object, "subject", json_text(report->subject));
+	PUT(object, report, subject);
 	set(object, "query", query_json(report));
 	PUT(object, report, seconds, bytes, instructions, undecoded, stack_left_out, limited);
 	set(object, "regions", JSON_LIST(&report->regions, region_json));
 	VEC_FOREACH (&report->hits, hit)
 		(void)json_array_append_new(hits, hit_json(report, hit));
 	set(object, "hits", hits);
-	set(object, "notes", json_said_list(&report->notes));
+	PUT(object, report, notes);
 	json_print(object, out);
 }

@@ -24,7 +24,7 @@ json_t *certificate_json(const struct certificate *c)
 	json_t *object = json_object(), *before = json_object();
 
 	json_add_rate(before, &c->before);
-	set(object, "dir", json_text(c->dir));
+	PUT(object, c, dir);
 	set(object, "program", json_command(c->program));
 	PUT(object, c, signature, summary);
 	set(object, "expect", json_text(expectation_names[c->expect]));
@@ -34,7 +34,7 @@ json_t *certificate_json(const struct certificate *c)
 	set(object, "rate_below", c->shown == 0 ? json_number(c->bound) : json_null());
 	PUT(object, c, chance, p);
 	set(object, "trial", c->shown_trial != 0 ? count(c->shown_trial) : json_null());
-	set(object, "others", count(c->others));
+	PUT(object, c, others);
 	set(object, "other_failures", others_json(c));
 	PUT(object, c, notes, seconds, interrupted);
 	return object;
@@ -59,7 +59,7 @@ void report_sentinel_json(const struct sentinel_report *r, FILE *out)
 {
 	json_t *object = json_object();
 
-	set(object, "dir", json_text(r->dir));
+	PUT(object, r, dir);
 	set(object, "case", json_text(r->case_dir));
 	PUT(object, r, series, signature, summary);
 	json_add_rate(object, &r->rate);

@@ -13,9 +13,9 @@ static json_t *slots_json(const struct series_summary *summary)
 	VEC_FOREACH (&summary->slots, s) {
 		json_t *object = json_object();
 
-		set(object, "slot", json_integer(s->slot));
+		PUT(object, s, slot);
 		json_add_rate(object, &s->rate);
-		set(object, "p", json_number(s->p));
+		PUT(object, s, p);
 		set(object, "odd",
 		    json_boolean(summary->odd_slot == (int)(s - summary->slots.items)));
 		(void)json_array_append_new(array, object);
@@ -33,7 +33,7 @@ static json_t *nodes_json(const struct series_summary *summary)
 
 		set(object, "node", n->node[0] != '\0' ? json_text(n->node) : json_null());
 		json_add_rate(object, &n->rate);
-		set(object, "p", json_number(n->p));
+		PUT(object, n, p);
 		set(object, "odd",
 		    json_boolean(summary->odd_node == (int)(n - summary->nodes.items)));
 		(void)json_array_append_new(array, object);
@@ -57,7 +57,7 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 
 	json_add_rate(object, &summary->rate);
 	set(object, "counted", json_text(summary->intermittent ? "intermittent" : "all"));
-	set(object, "failed_any", count(summary->failed_any));
+	PUT(object, summary, failed_any);
 	set(object, "clean_runs_for_99",
 	    summary->clean_runs_for_99 > 0 ? count(summary->clean_runs_for_99) : json_null());
 	set(object, "clean_runs_for_99_at_low",
@@ -75,7 +75,7 @@ void report_repro_json(const struct repro_result *result, FILE *out)
 	set(object, "cut_short", count(summary->crashes));
 	set(object, "places", count(summary->crash_places));
 	set(object, "moves", json_boolean(summary->crash_places > 1));
-	set(object, "buffered", json_boolean(summary->buffered));
+	PUT(object, summary, buffered);
 	set(object, "left_processes", count(summary->leftovers));
 	set(object, "use", use_json(&summary->use));
 	json_print(object, out);
@@ -85,7 +85,7 @@ static json_t *times_json(const struct arm_times *t)
 {
 	json_t *object = json_object();
 
-	set(object, "trials", count(t->trials));
+	PUT(object, t, trials);
 	set(object, "median_s", t->trials > 0 ? json_number(t->median_s) : json_null());
 	set(object, "ratio", t->compared ? json_number(t->ratio) : json_null());
 	set(object, "low", t->compared ? json_number(t->low) : json_null());
@@ -105,7 +105,7 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 		bool first = arm == result->arms.items;
 		json_t *a = json_object();
 
-		set(a, "name", json_text(arm->name));
+		PUT(a, arm, name);
 		json_add_rate(a, &arm->rate);
 		set(a, "p", first ? json_null() : json_number(arm->p));
 		set(a, "difference", first ? json_null() : json_number(arm->difference));
@@ -115,9 +115,9 @@ void report_compare_json(const struct compare_result *result, FILE *out)
 		(void)json_array_append_new(arms, a);
 	}
 	set(object, "arms", arms);
-	set(object, "p", json_number(result->p));
+	PUT(object, result, p);
 	set(object, "sentence", json_text(sentence));
-	set(object, "seed", count(result->seed));
+	PUT(object, result, seed);
 	set(object, "shared_files", json_strv(&result->shared));
 	PUT(object, result, stopped_early, stop_reason, earlier);
 	set(object, "signatures", signatures_json(&result->signatures));

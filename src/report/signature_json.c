@@ -13,12 +13,12 @@ json_t *signature_json(const struct signature_summary *s)
 	const struct signature *signature = &s->signature;
 	json_t *object = json_object(), *breadcrumb = json_object();
 
-	set(object, "id", json_text(signature->id));
+	PUT(object, signature, id);
 	set(object, "count", count(s->rate.failed));
 	set(object, "rate", json_number(s->rate.rate));
 	set(object, "low", json_number(s->rate.low));
 	set(object, "high", json_number(s->rate.high));
-	set(object, "always", json_boolean(s->always));
+	PUT(object, s, always);
 	set(object, "kind", json_text(failure_kind_name(signature->kind)));
 	set(object, "signal",
 	    signature->signal != 0 ? json_text(signal_name(signature->signal)) : json_null());
@@ -26,15 +26,15 @@ json_t *signature_json(const struct signature_summary *s)
 	    signature->exit_status >= 0 ? json_integer(signature->exit_status) : json_null());
 	set(object, "child", json_boolean(signature->stray));
 	PUT(object, signature, test, summary);
-	set(object, "trial", count(s->trial));
-	set(object, "site", json_text(signature->site));
+	PUT(object, s, trial);
+	PUT(object, signature, site);
 	set(object, "fault", s->crash ? json_fault(s->crash) : json_null());
 	set(object, "stack", s->crash ? json_stack(&s->crash->stack) : json_array());
 	set(breadcrumb, "last", json_text(s->windows.count > 0 ? s->windows.items[0].last : NULL));
 	set(breadcrumb, "next", json_text(s->windows.count > 0 ? s->windows.items[0].next : NULL));
 	set(object, "breadcrumb", breadcrumb);
 	set(object, "windows", JSON_LIST(&s->windows, window_json));
-	set(object, "places", count(s->places));
+	PUT(object, s, places);
 	set(object, "moves", json_boolean(s->places > 1));
 	return object;
 }
@@ -54,7 +54,7 @@ json_t *families_json(const struct failure_families *families)
 
 		PUT(object, first, id, summary);
 		json_add_rate(object, &family->rate);
-		set(object, "trial", count(family->trial));
+		PUT(object, family, trial);
 		VEC_FOREACH (&family->members, member)
 			(void)json_array_append_new(members, json_text(member->id));
 		set(object, "members", members);

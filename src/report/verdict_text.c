@@ -114,10 +114,8 @@ static void callers_row(const struct verdict_screen *page, const struct stack *s
 static void site_row(const struct verdict_screen *page, const char *label,
 		     const struct stack *stack)
 {
-	const struct frame *site = stack_site(stack);
-
 	if (stack->count > 0)
-		frame_row(page, label, "", site ? site : &stack->frames[0]);
+		frame_row(page, label, "", stack_site_or_top(stack));
 }
 
 static void site_rows(const struct verdict_screen *page, const char *label,
@@ -161,8 +159,7 @@ static void source_row(const struct verdict_screen *page, const struct stack *st
 		rowf(page, "", 1, "> %s", line);
 }
 
-/* Trials were run, and there is nothing to explain. */
-static bool never_failed(const struct investigation *inv)
+bool verdict_never_failed(const struct investigation *inv)
 {
 	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
 	       inv->counted && inv->summary.failed_any == 0;
@@ -184,7 +181,7 @@ static void headline(const struct verdict_screen *page)
 	screen_paint(&page->screen, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->screen.out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      never_failed(page->inv) ? "it has not failed" : words_class(v->class),
+		      verdict_never_failed(page->inv) ? "it has not failed" : words_class(v->class),
 		      verdict_class_name(v->class));
 	screen_paint(&page->screen, "\033[0m");
 	(void)fputc('\n', page->screen.out);
@@ -242,7 +239,8 @@ static void confidence(const struct verdict_screen *page)
 		rowf(page, "", 2, "no failure was seen in %" PRIu64 " trials; %s all the same",
 		     v->trials > page->inv->summary.rate.trials ? v->trials
 								: page->inv->summary.rate.trials,
-		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE
+		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE ||
+				     v->class == VERDICT_UNINITIALISED
 			     ? "the memory error is there"
 			     : "the heap is damaged");
 	if (nothing_to_catch(v))
@@ -296,11 +294,10 @@ static const struct evidence *first_use(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 
-	VEC_FOREACH (&page->inv->evidence.list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->first && e->freed_use->block &&
-		    v->victim && key_same_stack(e->freed_use->block->key, v->victim->key))
-			return e;
-	return NULL;
+	return VEC_FIND(&page->inv->evidence.list, e,
+			e->kind == EVIDENCE_FREED_USE && e->freed_use->first &&
+				e->freed_use->block && v->victim &&
+				key_same_stack(e->freed_use->block->key, v->victim->key));
 }
 
 static void block_rows(const struct verdict_screen *page, const struct block_life *block)
@@ -419,9 +416,10 @@ static void odds(const struct verdict_screen *page)
 		if (page->inv->verdict.class == VERDICT_UNINITIALISED && e->kind == EVIDENCE_ODDS &&
 		    e->odds->home.len == page->inv->verdict.home.len) {
 			rowf(page, "odds", 3,
-			     "it failed %sin %" PRIu64 " of %" PRIu64
+			     "%s%sin %" PRIu64 " of %" PRIu64
 			     " trials in which new blocks held garbage there, and in %" PRIu64
 			     " of %" PRIu64 " in which they held zeros (p = %.2g)",
+			     e->failing ? "it failed " : "its result or output was another ",
 			     e->odds->otherwise ? "in another way " : "", e->odds->garbage_failed,
 			     e->odds->garbage, e->odds->zeroed_failed, e->odds->zeroed, e->odds->p);
 			return;

@@ -35,7 +35,7 @@ static json_t *moment_json(const struct watch_moment *moment)
 	if (!moment->write)
 		return json_null();
 	object = json_object();
-	set(object, "trial", count(moment->trial));
+	PUT(object, moment, trial);
 	set(object, "failed", json_boolean(moment->failing));
 	set(object, "old", json_hex(moment->write->old));
 	set(object, "new", json_hex(moment->write->new));
@@ -67,7 +67,7 @@ static json_t *writer_json(const struct watch_writer *writer)
 	json_t *object = json_object();
 
 	set(object, "on", json_integer(writer->watch));
-	set(object, "key", json_text(writer->key));
+	PUT(object, writer, key);
 	set(object, "site", write ? json_site(&write->writer) : json_null());
 	set(object, "instruction", json_text(write ? write->instruction : NULL));
 	PUT(object, writer, certain, imprecise);
@@ -96,7 +96,7 @@ static json_t *target_json(const struct watch_target *target)
 
 	set(object, "on", json_text(target->text));
 	set(object, "words", json_said(&target->what));
-	set(object, "objects", count(target->objects));
+	PUT(object, target, objects);
 	set(object, "watched", count(target->armed));
 	PUT(object, target, displaced, hits, matched, unchanged, imprecise, moved, beyond);
 	return object;
@@ -106,17 +106,17 @@ static json_t *conflation_json(const struct watch_conflation *conflation)
 {
 	json_t *object = json_object(), *list = json_array();
 
-	set(object, "trial", count(conflation->trial));
+	PUT(object, conflation, trial);
 	set(object, "failed", json_boolean(conflation->failing));
 	set(object, "address", json_hex(conflation->address));
-	set(object, "instances", count(conflation->instances));
+	PUT(object, conflation, instances);
 	VEC_FOREACH (&conflation->list, instance) {
 		json_t *item = json_object();
 
 		PUT(item, instance, number, id, key);
 		set(item, "first", json_hex(instance->first_value));
 		set(item, "last", json_hex(instance->last_value));
-		set(item, "hits", count(instance->hits));
+		PUT(item, instance, hits);
 		set(item, "end", json_text(words_watched_end(instance->end)));
 		(void)json_array_append_new(list, item);
 	}
@@ -131,15 +131,15 @@ static json_t *outside_json(const struct watch_outside *outside)
 	const struct outside_change *change = outside->change;
 	json_t *object = json_object();
 
-	set(object, "trial", count(outside->trial));
+	PUT(object, outside, trial);
 	set(object, "failed", json_boolean(outside->failing));
 	set(object, "address", json_hex(change->home.address));
 	set(object, "offset", json_integer(change->home.offset));
 	set(object, "old", json_hex(change->old));
 	set(object, "new", json_hex(change->new));
-	set(object, "kernel_writes", json_boolean(change->kernel_writes));
+	PUT(object, change, kernel_writes);
 	set(object, "block", block_or_null(change->victim));
-	set(object, "between", json_said_list(&change->between));
+	PUT(object, change, between);
 	return object;
 }
 
@@ -176,6 +176,6 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 	set(object, "outside", JSON_LIST(&report->outside, outside_json));
 	set(object, "outside_in_all", count(report->outside_count));
 	set(object, "stopped", stop_json(&report->stop));
-	set(object, "notes", json_said_list(&report->notes));
+	PUT(object, report, notes);
 	json_print(object, out);
 }

@@ -9,11 +9,8 @@ const char *const observer_names[] = { [OBSERVE_NONE] = "none",	  [OBSERVE_VALGR
 
 void trial_settings_deinit(struct trial_settings *settings)
 {
-	mem_free(settings->cwd);
-	mem_free(settings->stdin_path);
-	mem_free(settings->trials.path);
-	mem_free(settings->trials.tmp_dirs);
-	mem_free(settings->agent_dir);
+	MEM_FREE(settings->cwd, settings->stdin_path, settings->trials.path,
+		 settings->trials.tmp_dirs, settings->agent_dir);
 	strbuf_deinit(&settings->plan_items);
 	strv_deinit(&settings->allocators);
 	mem_free(settings->breadcrumb.text);
@@ -31,11 +28,7 @@ void trial_job_deinit(struct trial_job *job)
 	strv_deinit(&job->argv);
 	mem_free(job->cwd);
 	strv_deinit(&job->env);
-	VEC_FOREACH (&job->files, file) {
-		mem_free(file->name);
-		mem_free(file->content);
-	}
-	VEC_DEINIT(&job->files);
+	VEC_FREE(&job->files, file, MEM_FREE(file->name, file->content));
 	VEC_DEINIT(&job->wanted.tests);
 	strv_deinit(&job->held);
 	strbuf_deinit(&job->plan_items);

@@ -51,10 +51,12 @@ enum trial_flags {
 /* What all trials of a command may use together, in however many series they are. The runner keeps
  * count and ends a run that has used it up. */
 struct trial_budget {
-	double deadline_s; /* CLOCK_MONOTONIC: trials that run then are ended; 0: none */
-	uint64_t trials;   /* that may still be started; UINT64_MAX: any number */
-	uint64_t failures; /* failing trials that may still come; UINT64_MAX: any number */
-	bool spent;	   /* a run was ended because of it */
+	double deadline_s;	   /* CLOCK_MONOTONIC: trials that run then are ended; 0: none */
+	uint64_t trials;	   /* that may still be started; UINT64_MAX: any number */
+	uint64_t failures;	   /* failing trials that may still come; UINT64_MAX: any number */
+	bool spent;		   /* a run was ended because of it */
+	const struct strv *always; /* ids of what every run shows: a trial with no other uses up no
+				    * failure; NULL: not known */
 };
 
 struct fail_on {

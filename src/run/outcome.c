@@ -145,5 +145,5 @@ void judge_signatures(const struct trial_settings *settings, const struct trial_
 		/* Tests that failed before a crash are failures of their own. */
 		add_failed_tests(end, ret);
 	}
-	qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]), by_id);
+	VEC_SORT(&ret->list, by_id);
 }

@@ -12,14 +12,6 @@
 #define FAILED_TESTS_MAX 64
 #define MILESTONES_MAX 16384
 
-static bool strv_has(const struct strv *strv, const char *text)
-{
-	for (size_t i = 0; i < strv->count; i++)
-		if (strcmp(strv->items[i], text) == 0)
-			return true;
-	return false;
-}
-
 /* A line of one of the two streams. */
 struct line {
 	const struct capture *from;

@@ -174,12 +174,15 @@ static bool may_launch(struct flights *f)
 }
 
 /* Counts a failing trial; true: the budget has no more. */
-static bool out_of_failures(const struct runner *runner, bool failed)
+static bool out_of_failures(const struct runner *runner, const struct signatures *signatures)
 {
 	struct trial_budget *budget = runner->settings->shared.budget;
+	bool failed = false;
 
 	if (!budget || budget->failures == UINT64_MAX)
 		return false;
+	VEC_FOREACH (&signatures->list, s)
+		failed |= !budget->always || !strv_has(budget->always, s->id);
 	if (failed && budget->failures > 0)
 		budget->failures--;
 	budget->spent |= budget->failures == 0;
@@ -446,7 +449,7 @@ static int store(struct flights *f, struct trial_result *result, struct reading 
 	keep_example(runner, &row, result, reading);
 	tally_add(&runner->tally, &row);
 	runner->ran++;
-	spent = out_of_failures(runner, signatures.list.count > 0);
+	spent = out_of_failures(runner, &signatures);
 	if (runner->ops->ended(runner->ctx, &run, signatures.list.count > 0) || spent)
 		f->stopping = true;
 	return 0;

@@ -2,9 +2,7 @@
 
 void readings_deinit(struct readings *readings)
 {
-	VEC_FOREACH (&readings->list, reading)
-		reading_close(*reading);
-	VEC_DEINIT(&readings->list);
+	VEC_FREE(&readings->list, reading, reading_close(*reading));
 	VEC_DEINIT(&readings->faults);
 	symbols_free(readings->symbols);
 	readings->symbols = NULL;
@@ -54,10 +52,7 @@ void readings_note_fault(struct readings *readings, struct reading *reading)
 
 static const struct known_fault *find_fault(const struct readings *readings, uint64_t trial)
 {
-	VEC_FOREACH (&readings->faults, known)
-		if (known->trial == trial)
-			return known;
-	return NULL;
+	return VEC_FIND(&readings->faults, known, known->trial == trial);
 }
 
 const struct known_fault *readings_fault(struct readings *readings, struct case_store *cs,

@@ -7,35 +7,13 @@
 
 void tally_deinit(struct tally *tally)
 {
-	VEC_FOREACH (&tally->counts, c) {
-		mem_free(c->signatures);
-		mem_free(c->node);
-	}
-	VEC_DEINIT(&tally->counts);
+	VEC_FREE(&tally->counts, c, MEM_FREE(c->signatures, c->node));
 	VEC_DEINIT(&tally->signatures);
-}
-
-/* The next id of a list as they are stored; NULL at its end. */
-static const char *next_id(const char *at, char id[SIGNATURE_ID_LEN + 1])
-{
-	size_t len = strcspn(at, " ");
-
-	if (len == 0)
-		return NULL;
-	if (len > SIGNATURE_ID_LEN)
-		len = SIGNATURE_ID_LEN;
-	memcpy(id, at, len);
-	id[len] = '\0';
-	at += len;
-	return at + (*at == ' ');
 }
 
 static struct tally_signature *find(const struct tally *tally, const char *id)
 {
-	VEC_FOREACH (&tally->signatures, s)
-		if (strcmp(s->id, id) == 0)
-			return s;
-	return NULL;
+	return VEC_FIND(&tally->signatures, s, strcmp(s->id, id) == 0);
 }
 
 const struct tally_signature *tally_find(const struct tally *tally, const char *id)
@@ -62,7 +40,7 @@ static void count_signatures(struct tally *tally, const struct tally_row *row)
 {
 	char id[SIGNATURE_ID_LEN + 1];
 
-	for (const char *at = row->signatures; (at = next_id(at, id)) != NULL;) {
+	for (const char *at = row->signatures; (at = signature_next_id(at, id)) != NULL;) {
 		struct tally_signature *s = find(tally, id);
 
 		if (!s) {
@@ -124,10 +102,7 @@ int tally_load(struct tally *tally, struct case_store *cs, struct series_id seri
 
 bool tally_intermittent(const struct tally *tally)
 {
-	VEC_FOREACH (&tally->signatures, s)
-		if (!s->always)
-			return true;
-	return false;
+	return VEC_ANY(&tally->signatures, s, !s->always);
 }
 
 bool tally_counts(const struct tally *tally, const char *signatures)
@@ -137,7 +112,7 @@ bool tally_counts(const struct tally *tally, const char *signatures)
 
 	if (!intermittent)
 		return signatures[0] != '\0';
-	for (const char *at = signatures; (at = next_id(at, id)) != NULL;) {
+	for (const char *at = signatures; (at = signature_next_id(at, id)) != NULL;) {
 		const struct tally_signature *s = find(tally, id);
 
 		if (!s || !s->always)

@@ -79,18 +79,12 @@ struct tracer {
 
 static struct traced_process *find_process(struct tracer *t, pid_t pid)
 {
-	VEC_FOREACH (&t->processes, process)
-		if (process->pid == pid)
-			return process;
-	return NULL;
+	return VEC_FIND(&t->processes, process, process->pid == pid);
 }
 
 static struct traced_thread *find_thread(struct tracer *t, pid_t tid)
 {
-	VEC_FOREACH (&t->threads, thread)
-		if (thread->tid == tid)
-			return thread;
-	return NULL;
+	return VEC_FIND(&t->threads, thread, thread->tid == tid);
 }
 
 static void drop_thread(struct tracer *t, struct traced_thread *thread)

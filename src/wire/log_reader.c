@@ -337,7 +337,7 @@ uint32_t log_lane_count(const struct log_reader *log)
 	return log->header.thread_slots < room ? log->header.thread_slots : (uint32_t)room;
 }
 
-bool log_lane(const struct log_reader *log, uint32_t lane, struct log_thread *ret)
+static bool log_lane(const struct log_reader *log, uint32_t lane, struct log_thread *ret)
 {
 	if (lane >= log_lane_count(log))
 		return false;

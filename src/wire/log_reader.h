@@ -119,7 +119,6 @@ struct log_ring_cursor {
 
 /* Number of lanes that the file has room for; rows that were never used have tid 0. */
 uint32_t log_lane_count(const struct log_reader *log);
-bool log_lane(const struct log_reader *log, uint32_t lane, struct log_thread *ret);
 
 /* Oldest first. A ring whose position was damaged is read in slot order instead. */
 bool log_ring_begin(const struct log_reader *log, uint32_t lane, struct log_ring_cursor *ret);

@@ -9,8 +9,9 @@ static const char *const parts[] = { "secret",	     "token",	"passw",   "passphr
 				     "authorization" };
 
 /* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. */
-static const char *const whole[] = { "key",   "keys", "pass", "pwd", "pw",     "auth",	  "cred",
-				     "creds", "jwt",  "pat",  "dsn", "cookie", "cookies", "otp" };
+static const char *const whole[] = { "key",	"keys",	 "pass",    "pwd", "pw",  "auth",
+				     "cred",	"creds", "jwt",	    "pat", "dsn", "cookie",
+				     "cookies", "otp",	 "private", "pem", "salt" };
 
 /* Look like one and are none. */
 static const char *const harmless[] = { "PWD", "OLDPWD" };
@@ -112,6 +113,10 @@ static struct secret_span password_at(const char *word, size_t at)
 		if (*end == '@')
 			host = end;
 	}
+	/* https://TOKEN@host has no user. */
+	if (host && (!colon || colon > host) && at >= 4 &&
+	    (!memcmp(word + at - 4, "http", 4) || !memcmp(word + at - 4, "ttps", 4)))
+		colon = word + at + 3;
 	if (!colon || !host || colon >= host)
 		return none;
 	return (struct secret_span){ (size_t)(colon - word), (size_t)(host - colon) };

@@ -357,6 +357,19 @@ static void mapping_whole(struct evidence_list *l)
 	add(l, made_mapping(1, true))->mapping->present = 8192;
 }
 
+/* Only guards were on when it died of that. */
+static void mapping_under_guards(struct evidence_list *l)
+{
+	SAY(&add(l, made_mapping(1, true))->note, "noted:observed");
+}
+
+/* … and it died of it once without them. */
+static void mapping_without_guards_too(struct evidence_list *l)
+{
+	mapping_under_guards(l);
+	add(l, made_mapping(2, true));
+}
+
 static void mapping_by_nobody(struct evidence_list *l)
 {
 	add(l, made_mapping(1, false));
@@ -463,6 +476,8 @@ const struct story stories_value[] = {
 	ROW(race_of_one_thread, NOT_CAUGHT, DOUBTED, NULL),
 
 	ROW(mapping, MAPPING_TRUNCATED, FIRM, "cache_store"),
+	ROW(mapping_under_guards, MAPPING_TRUNCATED, DOUBTED, "cache_store"),
+	ROW(mapping_without_guards_too, MAPPING_TRUNCATED, FIRM, "cache_store"),
 	ROW(mapping_by_nobody, MAPPING_TRUNCATED, DOUBTED, NULL),
 	ROW(mapping_whole, NOT_CAUGHT, DOUBTED, NULL),
 

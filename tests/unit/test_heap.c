@@ -232,7 +232,7 @@ static void find(struct heap_report *report, enum heap_kind kind, int64_t offset
 	report->heap.failed = failed ? 2 : 0;
 }
 
-static enum verdict_class judged(const struct heap_report *report, struct evidence_list *ret)
+static enum verdict_class judged(struct heap_report *report, struct evidence_list *ret)
 {
 	AUTO(verdict_deinit) struct verdict verdict = { 0 };
 

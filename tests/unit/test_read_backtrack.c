@@ -67,7 +67,6 @@ static void check_step(const char *name, const struct backtrack_step *step,
 	assert_int_equal(step->by_value, wanted->by_value);
 	assert_int_equal(step->in_former, wanted->former);
 	assert_int_equal(step->in.id != 0, wanted->kind == HOME_BLOCK);
-	assert_non_null(step->instruction);
 	if (wanted->kind == HOME_BLOCK)
 		assert_non_null(step->home.key);
 }
@@ -120,12 +119,8 @@ static void a_freed_block_on_the_way_is_known(void **state)
 
 	(void)state;
 	assert_int_equal(crash_reading_freed_step(crashed), 0);
-	assert_true(backtrack_is_dangling(&crashed->backtrack.steps.items[0].to,
-					  &crashed->backtrack.steps.items[0].to_former));
 	crashed = reading_backtrack(live, THROUGH_OBJECTS);
 	assert_int_equal(crash_reading_freed_step(crashed), -1);
-	assert_false(backtrack_is_dangling(&crashed->backtrack.steps.items[1].to,
-					   &crashed->backtrack.steps.items[1].to_former));
 }
 
 static void where_nothing_can_be_read_back_it_is_said(void **state)

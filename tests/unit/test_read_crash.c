@@ -256,6 +256,18 @@ static unsigned int told(const char *name, enum evidence_kind kind, struct evide
 	return count;
 }
 
+/* What is told of it where an observer has disturbed the trial. */
+static unsigned int proven(const char *name, struct evidence_list *ret)
+{
+	AUTO(reading_closep) struct reading *reading = corpus_read(name);
+	unsigned int count = 0;
+
+	reading_tell_proof(reading, ret);
+	VEC_FOREACH (&ret->list, e)
+		count += e->kind == EVIDENCE_MAPPING;
+	return count;
+}
+
 static const struct evidence *first(const struct evidence_list *list, enum evidence_kind kind)
 {
 	VEC_FOREACH (&list->list, e)
@@ -270,6 +282,8 @@ static void a_failing_trial_tells_by_itself(void **state)
 	AUTO(evidence_list_deinit) struct evidence_list twice = { 0 };
 	AUTO(evidence_list_deinit) struct evidence_list shrank = { 0 };
 	AUTO(evidence_list_deinit) struct evidence_list plain = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list cut = { 0 };
+	AUTO(evidence_list_deinit) struct evidence_list none = { 0 };
 	const struct evidence *e;
 
 	(void)state;
@@ -287,6 +301,10 @@ static void a_failing_trial_tells_by_itself(void **state)
 	assert_int_equal(told("fault-shrank-ids", EVIDENCE_MAPPING, &shrank), 1);
 	e = first(&shrank, EVIDENCE_MAPPING);
 	assert_int_equal(e->mapping->mapped, 8192);
+	assert_false(said_anything(&e->note));
+	assert_int_equal(proven("fault-shrank", &cut), 1);
+	assert_true(said_anything(&first(&cut, EVIDENCE_MAPPING)->note));
+	assert_int_equal(proven("chase-unmapped", &none), 0); /* may come of anything */
 	assert_int_equal(told("chase-mask", EVIDENCE_CRASH, &plain), 1);
 	assert_null(first(&plain, EVIDENCE_FREED_USE));
 	assert_null(first(&plain, EVIDENCE_BAD_FREE));

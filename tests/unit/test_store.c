@@ -415,7 +415,7 @@ static void origin_before(const uint8_t *rip, const struct registers *registers,
 	assert_int_equal(arch_decode_before(&trap, &writer), 0);
 	assert_int_equal(writer.store.source, SOURCE_REGISTER);
 	arch_value_origin(&trap, writer.store.at, writer.store.source_register, ret);
-	print_message("# %s <- %s %s\n", writer.store.text, origin_kind_name(ret->kind), ret->text);
+	print_message("# %s <- %d %s\n", writer.store.text, (int)ret->kind, ret->text);
 }
 
 static void test_origin(void **state)

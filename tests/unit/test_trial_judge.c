@@ -445,6 +445,37 @@ static void the_site_is_the_programs(void **state)
 	assert_string_equal(site_of(FAULT_ABORT, panic, 4), "std::process::abort");
 }
 
+/* Two checks that stop the program by one function are two failures. */
+static void a_panic_is_its_callers(void **state)
+{
+	static const struct {
+		const char *stops;
+		const char *caller;
+		bool callers;
+	} cases[] = {
+		{ "panic", "check_header", true },
+		{ "my_fatal", "check_header", true },
+		{ "Table::reportError(char const*)", "check_header", true },
+		{ "panic", "main", false },
+		{ "test_on_error", "run_one", false },
+		{ "open_failover", "check_header", false },
+		{ "debug", "check_header", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct frame stack[] = {
+			{ .function = TEXT("abort"), .module = TEXT(LIBC) },
+			{ .function = (char *)cases[i].stops, .module = TEXT(PROGRAM) },
+			{ .function = (char *)cases[i].caller, .module = TEXT(PROGRAM) },
+		};
+
+		assert_string_equal(site_of(FAULT_ABORT, stack, 3),
+				    cases[i].callers ? cases[i].caller : cases[i].stops);
+		assert_string_equal(site_of(FAULT_NULL, stack, 3), cases[i].stops);
+	}
+}
+
 /* Whichever of them the stack ends in. */
 static void a_recursion_has_one_site(void **state)
 {
@@ -478,6 +509,7 @@ int main(void)
 		cmocka_unit_test(a_cut_result_is_noticed),
 		cmocka_unit_test(placeholders_are_replaced),
 		cmocka_unit_test(the_site_is_the_programs),
+		cmocka_unit_test(a_panic_is_its_callers),
 		cmocka_unit_test(a_recursion_has_one_site),
 	};
 

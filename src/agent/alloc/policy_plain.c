@@ -3,8 +3,6 @@
  */
 #include "agent/alloc/policy.h"
 
-#include <string.h>
-
 #include "agent/core/real.h"
 
 void *policy_plain_malloc(size_t size)

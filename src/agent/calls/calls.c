@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"

@@ -88,7 +88,8 @@ uint32_t ids_groups(struct thread *self)
 	return groups;
 }
 
-uint64_t ring_uncounted(const struct thread *self)
+/* Events of the lane, ends and beginnings, that the epoch does not have yet. _sigsafe */
+static uint64_t ring_uncounted(const struct thread *self)
 {
 	if (!self->ring)
 		return 0;

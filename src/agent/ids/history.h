@@ -33,8 +33,6 @@ uint64_t ring_position(const struct thread *self);
 /* So many groups more. True: the epoch has moved, which with several threads it does not always. */
 bool epoch_move(struct thread *self, uint32_t groups);
 
-/* Events of the lane, ends and beginnings, that the epoch does not have yet. _sigsafe */
-uint64_t ring_uncounted(const struct thread *self);
 /* Of all lanes, also of threads that have ended. _sigsafe */
 uint64_t history_uncounted_sigsafe(void);
 /* The log is new since a fork: what the epoch does not have of this lane it will never have. */

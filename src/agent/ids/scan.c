@@ -41,14 +41,14 @@ static bool faults_are_final(void)
 	       (blocked & faults);
 }
 
-struct look {
+struct piece_scan {
 	struct scan *scan;
 	const struct scan_piece *piece;
 };
 
 static void look_at_piece(void *ctx)
 {
-	const struct look *look = ctx;
+	const struct piece_scan *look = ctx;
 
 	look->scan->piece(look->scan->ctx, look->piece);
 }
@@ -58,7 +58,7 @@ static void look_at_piece(void *ctx)
  * than their mapping: those are copied by the kernel, as far as they go. */
 static void piece_look(struct scan *scan, struct scan_piece *piece, size_t bytes)
 {
-	struct look look = { scan, piece };
+	struct piece_scan look = { scan, piece };
 
 	if (thread_self && !scan->by_copy && !piece->line->inode &&
 	    !(piece->at % sizeof(uint64_t))) {

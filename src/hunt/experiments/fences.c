@@ -13,21 +13,17 @@
 #define SLOWER 5.0
 
 static int take(struct inquiry *inq, const struct series_identity *identity,
-		const struct heap_report *report)
+		struct heap_report *report)
 {
 	struct evidence_list *evidence = inq->bench ? &inq->bench->ret->evidence : &inq->evidence;
-	struct evidence_list list = { 0 };
 	struct experiment_made made;
-	size_t found;
+	size_t found = 0;
 	int r;
 
 	heap_fence_experiment(report, &made);
-	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, identity,
-				HEAP_ARM_FENCE, &made, inq->err);
+	r = hit_take(inq, identity, HEAP_ARM_FENCE, report, &made, &found);
 	if (r < 0)
 		return r;
-	evidence_add_experiment(evidence, &made);
-	heap_evidence(report, &list);
 	/* Whoever asks the kernel whether something is there has no failure to explain. */
 	if (inq->known.target && report->fence.nowhere.kind != HOME_UNKNOWN) {
 		struct evidence e = evidence_new(EVIDENCE_FAULT_VALUE, report->fence.trial, true);
@@ -37,12 +33,6 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 		home_copy(&e.fault_value->home, &report->fence.nowhere);
 		VEC_PUSH(&evidence->list, e);
 	}
-	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
-			    inq->err);
-	found = list.list.count;
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&evidence->list, *e);
-	VEC_DEINIT(&list.list);
 	/* Of a failure it does not show that it comes of this: what stands in freed blocks may
 	 * tell. */
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
@@ -52,7 +42,7 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	}
 	hunt_count(inq, report->fence_rate.trials + report->exact_rate.trials,
 		   report->fence_rate.failed + report->exact_rate.failed, 0);
-	if (r == 0 && !report->interrupted)
+	if (!report->interrupted)
 		r = DECIDE(inq, found > 0 ? "fences:found" : "fences:clean",
 			   said_number(report->fence_rate.trials));
 	return r;
@@ -82,7 +72,7 @@ static int look(struct inquiry *inq)
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? DECIDE(inq, "fences:failed", said_text(why.message))
-		  : take(inq, &heap.identity, &report);
+		  : take(inq, &heap.series.identity, &report);
 	heap_report_deinit(&report);
 	return r;
 }
@@ -100,14 +90,8 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, trials_of(inq), SLOWER, ret);
 }
 
-const struct experiment_ops experiment_fences = { .name = "fences",
-						  .question = QUESTION_HIT,
-						  .kind = EXPERIMENT_FENCES,
-						  .chance = 0.2,
-						  .share = 0.3,
-						  .applies = applies,
-						  .price = price,
-						  .run = look };
+EXPERIMENT(fences, .name = "fences", .question = QUESTION_HIT, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.2, .share = 0.3, .applies = applies, .price = price, .run = look);
 
 /* What does not fail gets them early, too. */
 static bool silent_applies(struct inquiry *inq, struct said *why)
@@ -115,14 +99,8 @@ static bool silent_applies(struct inquiry *inq, struct said *why)
 	return !inq->known.target && !inq->known.fails_guarded && applies(inq, why);
 }
 
-const struct experiment_ops experiment_silent_fences = { .name = "fences",
-							 .question = QUESTION_FAILS,
-							 .kind = EXPERIMENT_FENCES,
-							 .chance = 0.2,
-							 .share = 0.3,
-							 .applies = silent_applies,
-							 .price = price,
-							 .run = look };
+EXPERIMENT(silent_fences, .name = "fences", .question = QUESTION_FAILS, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.2, .share = 0.3, .applies = silent_applies, .price = price, .run = look);
 
 bool fences_first(const struct inquiry *inq)
 {
@@ -140,14 +118,8 @@ static bool who_applies(struct inquiry *inq, struct said *why)
 				     fill_applies(inq->bench) && !inq->bench->request->start.freed);
 }
 
-const struct experiment_ops experiment_who_fences = { .name = "fences",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_FENCES,
-						      .chance = 0.3,
-						      .share = 0.3,
-						      .applies = who_applies,
-						      .price = price,
-						      .run = look };
+EXPERIMENT(who_fences, .name = "fences", .question = QUESTION_WHO, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.3, .share = 0.3, .applies = who_applies, .price = price, .run = look);
 
 int fences_look(struct inquiry *inq)
 {

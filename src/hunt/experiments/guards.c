@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "run/observe.h"
+#include "run/settings.h"
 #include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
 
@@ -20,21 +21,6 @@
 #define GUARDED_TRIALS 12u  /* for each failing trial that is wanted, until nothing is caught */
 #define EXPECTED_TIMES \
 	4.0 /* as many trials as one damage takes: then this way does not lead there */
-
-/* The series of the same command under the heap observer: as cmd/trial_options.c writes it. */
-static char *heap_settings(const char *text)
-{
-	static const char from[] = "observe 5:watch\n", to[] = "observe 4:heap\n";
-	const char *at = strstr(text, from);
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-
-	if (!at)
-		return mem_printf("%sheap 1\n", text);
-	strbuf_add(&sb, text, (size_t)(at - text));
-	strbuf_adds(&sb, to);
-	strbuf_adds(&sb, at + strlen(from));
-	return strbuf_take(&sb);
-}
 
 static void set_watch_on_damage(struct bench *bench, const struct heap_report *report)
 {
@@ -57,8 +43,9 @@ static bool is_telling(const struct heap_finding *finding)
 
 /* It read outside of its own block: what it found there is poison of a block that somebody freed,
  * and rightly so. */
-static bool is_by_stray(const struct bench *bench, const struct evidence *e)
+static bool is_by_stray(const struct evidence *e, const void *ctx)
 {
+	const struct bench *bench = ctx;
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
 	return bench->start.first->has_backtrack && backtrack->steps.count > 0 &&
@@ -66,28 +53,16 @@ static bool is_by_stray(const struct bench *bench, const struct evidence *e)
 	       e->freed_use->poison;
 }
 
-static void drop_strays(const struct bench *bench, struct evidence_list *list)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++)
-		if (is_by_stray(bench, &list->list.items[i]))
-			evidence_deinit(&list->list.items[i]);
-		else
-			list->list.items[kept++] = list->list.items[i];
-	list->list.count = kept;
-}
-
 /* What was found in trials that failed in another way is about another failure. */
 int guards_take(struct bench *bench, const struct series_identity *identity,
-		const struct heap_report *report, struct err *err)
+		struct heap_report *report, struct err *err)
 {
 	const struct chase_request *request = bench->request;
 	struct evidence_list list = { 0 };
 	int r = 0;
 
 	heap_evidence(report, &list);
-	drop_strays(bench, &list);
+	evidence_drop(&list, is_by_stray, bench);
 	if (request->others)
 		r = bystanders_drop(request->others, request->target, bench->runner.cs, identity,
 				    &list, err);
@@ -97,9 +72,10 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 				bench->guards.findings++;
 				break;
 			}
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&bench->guards.seen.list, *e);
-	VEC_DEINIT(&list.list);
+	VEC_FREE(&list.list, e,
+		 VEC_PUSH(evidence_of_crash(e) ? &bench->ret->evidence.list
+					       : &bench->guards.seen.list,
+			  *e));
 	return r;
 }
 
@@ -119,44 +95,43 @@ unsigned int guards_trials(const struct bench *bench)
 char *guards_request(const struct bench *bench, struct heap_request *ret)
 {
 	const struct chase_request *request = bench->request;
-	char *settings = heap_settings(request->identity.settings);
+	char *settings =
+		series_settings_with(request->identity.settings, "observe", "observe 4:heap\n");
 
-	*ret = (struct heap_request){ .identity = request->identity,
-				      .settings = request->settings,
-				      .program = request->program,
-				      .slot_env = request->slot_env,
-				      .jobs = request->jobs,
+	*ret = (struct heap_request){ .series = { .identity = request->identity,
+						  .settings = request->settings,
+						  .program = request->program,
+						  .slot_env = request->slot_env,
+						  .jobs = request->jobs,
+						  .progress = request->progress,
+						  .progress_ctx = request->progress_ctx },
 				      .trials = guards_trials(bench),
 				      .found_enough = (unsigned int)bench_wanted(bench),
-				      .seed = bench->start.first->trial,
-				      .progress = request->progress,
-				      .progress_ctx = request->progress_ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+				      .seed = bench->start.first->trial };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
 
-void guards_count(struct bench *bench, const struct heap_report *report)
+int guards_count(struct bench *bench, const struct series_identity *identity,
+		 struct heap_report *report, struct experiment_made *made, struct err *err)
 {
+	int r = bystanders_discount(bench->request->others, bench->request->target,
+				    bench->runner.cs, identity, HEAP_ARM_HEAP, &report->heap, made,
+				    err);
+
+	if (r < 0)
+		return r;
 	bench->ret->evidence.trials += report->heap.trials;
-	bench->ret->evidence.failed += report->heap.failed;
+	bench->ret->evidence.failed += made->telling;
 	bench->ret->guarded_trials += report->heap.trials;
 	bench->ret->guarded_failed += report->heap.failed;
 	bench->spent.trials += report->heap.trials;
 	if (report->heap.trials > 0)
 		bench->guards.trial_s = report->seconds / (double)report->heap.trials;
-}
-
-int guards_tell(struct bench *bench, const struct series_identity *identity,
-		struct experiment_made *made, struct err *err)
-{
-	int r = bystanders_discount(bench->request->others, bench->request->target,
-				    bench->runner.cs, identity, HEAP_ARM_HEAP, made, err);
-
-	if (r == 0)
-		evidence_add_experiment(&bench->ret->evidence, made);
-	return r;
+	evidence_add_experiment(&bench->ret->evidence, made);
+	return 0;
 }
 
 /* Do all trials with guards die where the first crash did? Then what stands in new blocks and in
@@ -191,12 +166,11 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 	if (r == 0) {
 		if (plain)
 			note_same_fault(bench, report);
-		guards_count(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
-		r = guards_tell(bench, &heap.identity, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 	}
 	if (r == 0) {
-		r = guards_take(bench, &heap.identity, report, err);
+		r = guards_take(bench, &heap.series.identity, report, err);
 		set_watch_on_damage(bench, report);
 	}
 	bench->runner.interrupted |= report->interrupted;
@@ -290,26 +264,16 @@ static int look_at_heap(struct bench *bench, struct err *err)
 
 /* Without guards a place in CPython's pools, and many another, has had several owners, and what was
  * found there is the last one's. Where it is known now which object was used, those are guesses. */
+static bool is_guess(const struct evidence *e, const void *ctx)
+{
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+	       (e->freed_use->block->python || e->freed_use->place_reused);
+}
+
 static void forget_guesses(struct bench *bench)
 {
-	struct evidence_list *list = &bench->ret->evidence;
-	bool known = false;
-	size_t kept = 0;
-
-	VEC_FOREACH (&bench->guards.seen.list, e)
-		known |= e->kind == EVIDENCE_FREED_USE && e->failing;
-	if (!known)
-		return;
-	for (size_t i = 0; i < list->list.count; i++) {
-		struct evidence *e = &list->list.items[i];
-
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    (e->freed_use->block->python || e->freed_use->place_reused))
-			evidence_deinit(e);
-		else
-			list->list.items[kept++] = *e;
-	}
-	list->list.count = kept;
+	if (VEC_ANY(&bench->guards.seen.list, e, e->kind == EVIDENCE_FREED_USE && e->failing))
+		evidence_drop(&bench->ret->evidence, is_guess, NULL);
 }
 
 void guards_adopt(struct bench *bench)
@@ -351,20 +315,16 @@ static bool may_be_overrun(const struct level *level)
 
 static const char *function_of(const struct write_seen *w)
 {
-	const struct frame *site = stack_site(&w->writer);
+	const struct frame *site = stack_site_or_top(&w->writer);
 
-	if (!site && w->writer.count > 0)
-		site = &w->writer.frames[0];
 	return site && site->function ? site->function : "";
 }
 
 static bool caught_before(const struct level *level, const struct write_seen *w)
 {
-	VEC_FOREACH (&level->observations, observation)
-		if (observation->write.write &&
-		    strcmp(function_of(observation->write.write), function_of(w)) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&level->observations, observation,
+		       observation->write.write &&
+			       strcmp(function_of(observation->write.write), function_of(w)) == 0);
 }
 
 /* Do they show the same writer behind the end of a block, or before its start? */
@@ -372,11 +332,9 @@ static bool confirms(const struct bench *bench)
 {
 	int level = telling_level(bench);
 
-	VEC_FOREACH (&bench->guards.seen.list, e)
-		if (e->kind == EVIDENCE_WRITE && level >= 0 &&
-		    caught_before(&bench->homes.levels[level], e->write))
-			return true;
-	return false;
+	return VEC_ANY(&bench->guards.seen.list, e,
+		       e->kind == EVIDENCE_WRITE && level >= 0 &&
+			       caught_before(&bench->homes.levels[level], e->write));
 }
 
 /* The same key may lead to a larger block in another trial: what was behind the end is its own
@@ -576,11 +534,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_guards = { .name = "guards",
-						  .question = QUESTION_WHO,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.5,
-						  .repeats = true,
-						  .applies = applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(guards, .name = "guards", .question = QUESTION_WHO, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.5, .repeats = true, .applies = applies, .price = price, .run = run);

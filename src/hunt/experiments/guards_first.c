@@ -13,37 +13,37 @@
 #define CHANGES_P 0.01
 #define SHARE_UNFAILED 0.2 /* of the budget: to look at the heap of what never failed */
 
-/* What was found in trials that failed in another way is about another failure. */
-static int take_damage(struct inquiry *inq, const struct series_identity *identity,
-		       const struct heap_report *report)
+int hit_take(struct inquiry *inq, const struct series_identity *identity, unsigned int arm,
+	     struct heap_report *report, struct experiment_made *made, size_t *ret_damage)
 {
+	struct evidence_list *to = inq->bench ? &inq->bench->ret->evidence : &inq->evidence;
+	struct rate *rate = arm == HEAP_ARM_FENCE ? &report->fence_rate : &report->heap;
 	struct evidence_list list = { 0 };
-	int r;
+	int r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, identity, arm,
+				    rate, made, inq->err);
 
+	if (r < 0)
+		return r;
+	evidence_add_experiment(to, made);
 	heap_evidence(report, &list);
 	r = bystanders_drop(&inq->known.others, &inq->known.match, inq->cs, identity, &list,
 			    inq->err);
-	VEC_FOREACH (&list.list, e)
-		VEC_PUSH(&inq->evidence.list, *e);
+	VEC_FOREACH (&list.list, e) {
+		*ret_damage += !evidence_of_crash(e);
+		VEC_PUSH(&to->list, *e);
+	}
 	VEC_DEINIT(&list.list);
 	return r;
 }
 
 char *hit_heap_request(const struct inquiry *inq, const char *observe, struct heap_request *ret)
 {
-	const struct hunt_request *request = inq->request;
 	char *settings = series_settings_with(inq->how.close_settings, "observe", observe);
 
-	*ret = (struct heap_request){ .identity = inq->how.close.identity,
-				      .settings = inq->how.close.settings,
-				      .program = inq->how.program,
-				      .slot_env = inq->how.env,
-				      .jobs = inq->how.jobs,
-				      .seed = request->seed,
-				      .progress = request->show.progress,
-				      .progress_ctx = request->show.ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+	*ret = (struct heap_request){ .series = hunt_series(inq, &inq->how.close),
+				      .seed = inq->request->seed };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
@@ -56,7 +56,7 @@ int hit_look_for_damage(struct inquiry *inq)
 	struct heap_report report = { 0 };
 	struct err why = { 0 };
 	struct experiment_made made;
-	size_t before;
+	size_t damage = 0;
 	int r;
 
 	heap.trials = (unsigned int)hunt_trials(inq, HEAP_TRIALS);
@@ -67,22 +67,18 @@ int hit_look_for_damage(struct inquiry *inq)
 		return DECIDE(inq, "guards:failed", said_text(why.message));
 	}
 	inq->known.guarded = true;
+	inq->outcome = report.outcome;
 	inq->known.fails_guarded =
 		!inq->known.target && report.findings.count == 0 && report.heap.failed > 0 &&
 		attempt_p(&(struct rate){ .trials = inq->spending.ran }, &report.heap) < CHANGES_P;
 	if (report.heap.trials > 0)
 		inq->known.guarded_s = report.seconds / (double)report.heap.trials;
 	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
-	r = bystanders_discount(&inq->known.others, &inq->known.match, inq->cs, &heap.identity,
-				HEAP_ARM_HEAP, &made, inq->err);
-	evidence_add_experiment(&inq->evidence, &made);
-	before = inq->evidence.list.count;
+	r = hit_take(inq, &heap.series.identity, HEAP_ARM_HEAP, &report, &made, &damage);
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
 	if (r == 0)
-		r = take_damage(inq, &heap.identity, &report);
-	if (r == 0)
 		r = observers_tell_effect(inq, "with:guards", hunt_rate_of_all(inq), &report.heap);
-	if (r == 0 && report.findings.count > 0 && inq->evidence.list.count == before)
+	if (r == 0 && report.findings.count > 0 && damage == 0)
 		r = DECIDE(inq, "guards:elsewhere");
 	else if (r == 0 && report.findings.count > 0)
 		r = DECIDE(inq, "guards:damage", said_number(report.findings.count),
@@ -94,13 +90,11 @@ int hit_look_for_damage(struct inquiry *inq)
 	return r;
 }
 
-/* The record of an experiment is no damage. */
+/* The record of an experiment is no damage, nor is what a crash says. */
 static bool any_damage(const struct inquiry *inq)
 {
-	VEC_FOREACH (&inq->evidence.list, e)
-		if (e->kind != EVIDENCE_EXPERIMENT)
-			return true;
-	return false;
+	return VEC_ANY(&inq->evidence.list, e,
+		       e->kind != EVIDENCE_EXPERIMENT && !evidence_of_crash(e));
 }
 
 static int read_plain(struct inquiry *inq)
@@ -152,13 +146,8 @@ static int run(struct inquiry *inq)
 	return inq->known.target ? read_plain(inq) : look_at_heap(inq);
 }
 
-const struct experiment_ops experiment_guards_first = { .name = "guards",
-							.question = QUESTION_HIT,
-							.kind = EXPERIMENT_GUARDS,
-							.chance = 0.3,
-							.applies = applies,
-							.price = price,
-							.run = run };
+EXPERIMENT(guards_first, .name = "guards", .question = QUESTION_HIT, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = applies, .price = price, .run = run);
 
 /* A program that does not fail gets guards early: what they show in a dozen trials, hundreds as it
  * is would not. */
@@ -168,10 +157,5 @@ static bool silent_applies(struct inquiry *inq, struct said *why)
 	       !inq->known.too_slow && inq->how.close.observer != OBSERVE_NONE;
 }
 
-const struct experiment_ops experiment_silent = { .name = "guards",
-						  .question = QUESTION_FAILS,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.3,
-						  .applies = silent_applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(silent, .name = "guards", .question = QUESTION_FAILS, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = silent_applies, .price = price, .run = run);

@@ -4,9 +4,9 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <signal.h>
-#include <string.h>
+
+#include "base/cstr.h"
 
 #define CRASHES_UNTOLD 6u
 #define CRASHES_ALIKE 2u /* of a program that fails each time */
@@ -21,11 +21,6 @@ static void found_first(struct bench *bench, struct reading *reading,
 	bench->start.reading = reading_share(reading);
 }
 
-static bool same(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool is_alike(struct bench *bench)
 {
 	const struct crash *now = bench_crash(bench);
@@ -34,9 +29,9 @@ static bool is_alike(struct bench *bench)
 
 	if (!now || !first)
 		return now && !bench->start.found;
-	return now->fault == first->fault && same(now->instruction, first->instruction) &&
+	return now->fault == first->fault && cstr_same(now->instruction, first->instruction) &&
 	       now->stack.count > 0 && first->stack.count > 0 &&
-	       same(now->stack.frames[0].function, first->stack.frames[0].function);
+	       cstr_same(now->stack.frames[0].function, first->stack.frames[0].function);
 }
 
 /* One that can be read back tells more than one that cannot. */
@@ -200,11 +195,5 @@ static int run(struct inquiry *inq)
 	return round_run(bench, &look_round, inq->err);
 }
 
-const struct experiment_ops experiment_look = { .name = "look",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_CRASH_RECORD,
-						.chance = 0.3,
-						.repeats = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(look, .name = "look", .question = QUESTION_WHO, .kind = EXPERIMENT_CRASH_RECORD,
+	   .chance = 0.3, .repeats = true, .applies = applies, .price = price, .run = run);

@@ -151,9 +151,7 @@ static void settle(const struct ledger *ledger, const struct write_seen *late, b
 
 static void parties_free(struct reference_account *account)
 {
-	VEC_FOREACH (&account->parties, party)
-		stack_deinit(&party->at);
-	VEC_DEINIT(&account->parties);
+	VEC_FREE(&account->parties, party, stack_deinit(&party->at));
 }
 
 /* Functions with one caller are read both ways; where both name somebody, and not the same, nobody
@@ -266,9 +264,7 @@ static bool keep_account(struct bench *bench, const struct write_seen *late,
 		note(bench, caught, late->width, &so_far, &ledger);
 	}
 	told = so_far.begun && !so_far.crossed && settle_both(&ledger, late, ret);
-	VEC_FOREACH (&ledger.list, b)
-		stack_deinit(&b->stack);
-	VEC_DEINIT(&ledger.list);
+	VEC_FREE(&ledger.list, b, stack_deinit(&b->stack));
 	return told;
 }
 
@@ -330,11 +326,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_over_release = { .name = "over-release",
-							.question = QUESTION_WHO,
-							.kind = EXPERIMENT_WATCH,
-							.chance = 0.7,
-							.refines = true,
-							.applies = applies,
-							.price = price,
-							.run = run };
+EXPERIMENT(over_release, .name = "over-release", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);

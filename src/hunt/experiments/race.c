@@ -193,10 +193,8 @@ static bool crash_names(struct bench *bench, uint64_t id)
 	VEC_FOREACH (&crash->blocks, block)
 		if (block->id == id)
 			return true;
-	VEC_FOREACH (&crashed->backtrack.steps, step)
-		if (step->in.id == id || step->to.id == id || step->to_former.id == id)
-			return true;
-	return false;
+	return VEC_ANY(&crashed->backtrack.steps, step,
+		       step->in.id == id || step->to.id == id || step->to_former.id == id);
 }
 
 static bool is_met(struct bench *bench, const struct watch_spec *spec,
@@ -204,10 +202,7 @@ static bool is_met(struct bench *bench, const struct watch_spec *spec,
 {
 	if (spec->home.kind == HOME_GLOBAL)
 		return true;
-	VEC_FOREACH (&accesses->list, caught)
-		if (crash_names(bench, (*caught)->hit->id))
-			return true;
-	return false;
+	return VEC_ANY(&accesses->list, caught, crash_names(bench, (*caught)->hit->id));
 }
 
 static void read_failing_trial(struct bench *bench)
@@ -285,11 +280,9 @@ static bool keys_mislead(const struct bench *bench, const char *key)
 
 	if (bench->homes.key_tried == 0 || bench->homes.key_led > 0)
 		return false;
-	VEC_FOREACH (&backtrack->steps, step)
-		if (step->home.kind == HOME_BLOCK && step->home.key &&
-		    key_same_context(step->home.key, key))
-			return true;
-	return false;
+	return VEC_ANY(&backtrack->steps, step,
+		       step->home.kind == HOME_BLOCK && step->home.key &&
+			       key_same_context(step->home.key, key));
 }
 
 static void add_word(const struct bench *bench, const struct suspect_word *word, struct words *ret)
@@ -517,11 +510,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_race = { .name = "race",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_RACE,
-						.chance = 0.5,
-						.refines = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(race, .name = "race", .question = QUESTION_WHO, .kind = EXPERIMENT_RACE, .chance = 0.5,
+	   .refines = true, .applies = applies, .price = price, .run = run);

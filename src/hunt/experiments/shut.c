@@ -108,12 +108,11 @@ int shut_run(struct bench *bench, bool *ret_told, struct err *err)
 /* Who read such a block is known by another way. */
 static bool is_answered(const struct bench *bench, const struct evidence *by_somebody)
 {
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->failing && e->freed_use->user.count > 0 &&
-		    e->freed_use->block &&
-		    key_same_context(e->freed_use->block->key, by_somebody->freed_use->block->key))
-			return true;
-	return false;
+	return VEC_ANY(&bench->ret->evidence.list, e,
+		       e->kind == EVIDENCE_FREED_USE && e->failing &&
+			       e->freed_use->user.count > 0 && e->freed_use->block &&
+			       key_same_context(e->freed_use->block->key,
+						by_somebody->freed_use->block->key));
 }
 
 static bool applies(struct inquiry *inq, struct said *why)
@@ -125,10 +124,8 @@ static bool applies(struct inquiry *inq, struct said *why)
 	judge_evidence(&bench->ret->evidence, &verdict);
 	if (verdict.firm || bench->request->start.without_ids || !bench_may_go_on(bench))
 		return false;
-	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (evidence_by_somebody(e) && !is_answered(bench, e))
-			return true;
-	return false;
+	return VEC_ANY(&bench->ret->evidence.list, e,
+		       evidence_by_somebody(e) && !is_answered(bench, e));
 }
 
 static void price(const struct inquiry *inq, struct price *ret)
@@ -167,11 +164,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_shut = { .name = "shut",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_FILL_FREED,
-						.chance = 0.8,
-						.refines = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(shut, .name = "shut", .question = QUESTION_WHO, .kind = EXPERIMENT_FILL_FREED,
+	   .chance = 0.8, .refines = true, .applies = applies, .price = price, .run = run);

@@ -14,10 +14,7 @@
 
 static bool is_code(const struct event_log *log, uint64_t low, uint64_t bytes)
 {
-	for (size_t i = 0; i < log->modules.count; i++)
-		if (log->modules.items[i].start < low + bytes && low < log->modules.items[i].end)
-			return true;
-	return false;
+	return VEC_ANY(&log->modules, item, item->start < low + bytes && low < item->end);
 }
 
 static bool points_into(const struct log_crash *crash, const struct log_file_size *file)
@@ -57,7 +54,7 @@ static struct file_cut *find_cut(const struct bench *bench, uint64_t device, uin
 }
 
 /* Did a crash have its hands in a file that had been cut? */
-bool cuts_suspected(const struct bench *bench)
+static bool cuts_suspected(const struct bench *bench)
 {
 	VEC_FOREACH (&bench->files, file) {
 		struct file_cut *cut =
@@ -159,11 +156,6 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_truncation = { .name = "truncation",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_CRASH_RECORD,
-						      .chance = 0.5,
-						      .refines = true,
-						      .applies = applies,
-						      .price = price,
-						      .run = run };
+EXPERIMENT(truncation, .name = "truncation", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_CRASH_RECORD, .chance = 0.5, .refines = true, .applies = applies,
+	   .price = price, .run = run);

@@ -17,10 +17,7 @@
 static const struct backtrack_step *same_step(const struct backtrack *backtrack,
 					      const struct watch_spec *spec)
 {
-	VEC_FOREACH (&backtrack->steps, step)
-		if (home_same(&step->home, &spec->home))
-			return step;
-	return NULL;
+	return VEC_FIND(&backtrack->steps, step, home_same(&step->home, &spec->home));
 }
 
 /* Stored before the block was born that has the place now: it was meant for the one before. Ids of
@@ -580,20 +577,16 @@ static void see_harmless(struct bench *bench, const struct trial_hits *log, uint
 const struct observation *observation_of(const struct bench *bench, unsigned int level,
 					 uint64_t trial)
 {
-	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
-		if (observation->trial == trial)
-			return observation;
-	return NULL;
+	return VEC_FIND(&bench->homes.levels[level].observations, observation,
+			observation->trial == trial);
 }
 
 /* Of a malloc inside the program blocks have no guards and no quarantine, which would tell a write
  * through a pointer to the place's former owner from one to the present. */
 static bool is_unguarded(const struct crash_reading *crashed)
 {
-	VEC_FOREACH (&crashed->record.log->hooks, hook)
-		if (hook->state == LOG_HOOK_PLACED && strcmp(hook->label, "malloc") == 0)
-			return true;
-	return false;
+	return VEC_ANY(&crashed->record.log->hooks, hook,
+		       hook->state == LOG_HOOK_PLACED && strcmp(hook->label, "malloc") == 0);
 }
 
 static void doubt_pointer(struct evidence *write)

@@ -107,11 +107,7 @@ bool allocator_probe_begin(const struct stack *allocated, uint64_t stack_hash,
 
 void allocator_probe_deinit(struct allocator_probe *probe)
 {
-	VEC_FOREACH (&probe->list, function) {
-		mem_free(function->hook);
-		mem_free(function->name);
-	}
-	VEC_DEINIT(&probe->list);
+	VEC_FREE(&probe->list, function, MEM_FREE(function->hook, function->name));
 	*probe = (struct allocator_probe){ 0 };
 }
 

@@ -24,18 +24,12 @@ void watchset_deinit(struct watchset *watchset)
 
 static const struct mapping *module_at(const struct event_log *log, uint64_t address)
 {
-	for (size_t i = 0; i < log->modules.count; i++)
-		if (address >= log->modules.items[i].start && address < log->modules.items[i].end)
-			return &log->modules.items[i];
-	return NULL;
+	return VEC_FIND(&log->modules, item, address >= item->start && address < item->end);
 }
 
 static const struct mapping *module_called(const struct event_log *log, const char *path)
 {
-	for (size_t i = 0; i < log->modules.count; i++)
-		if (log->modules.items[i].path && strcmp(log->modules.items[i].path, path) == 0)
-			return &log->modules.items[i];
-	return NULL;
+	return VEC_FIND(&log->modules, item, item->path && strcmp(item->path, path) == 0);
 }
 
 static bool place_in(struct watch_spec *spec, const struct mapping *module, uint64_t address)
@@ -257,16 +251,9 @@ bool watchset_widen(struct watchset *watchset)
 
 bool watchset_add_count(struct watchset *watchset, const char *key, int64_t offset)
 {
-	struct watch_spec spec = {
-		.by = LOCATE_KEY, .offset = offset, .bytes = WATCHED_MAX, .count = true
-	};
-
-	if (watchset->list.count == PLAN_WATCHES_MAX || !key_parse(key, &spec.key))
+	if (!watchset_add_block(watchset, key, offset, WATCHED_MAX))
 		return false;
-	spec.home = (struct home){
-		.kind = HOME_BLOCK, .key = mem_strdup(key), .offset = offset, .len = spec.bytes
-	};
-	VEC_PUSH(&watchset->list, spec);
+	watchset->list.items[watchset->list.count - 1].count = true;
 	return true;
 }
 
@@ -405,19 +392,14 @@ bool watchset_covers(struct event_log *log, const struct victim *victim, bool fr
 static const struct hit *find_number(const struct trial_hits *log, const struct event_log *in,
 				     uint64_t number)
 {
-	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == in && caught->hit->number == number)
-			return caught;
-	return NULL;
+	return VEC_FIND(&log->hits, caught, caught->log == in && caught->hit->number == number);
 }
 
 static const struct hit *find_rip(const struct trial_hits *log, const struct event_log *in,
 				  uint64_t rip)
 {
-	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == in && caught->hit->gregs[LOG_GREG_RIP] == rip)
-			return caught;
-	return NULL;
+	return VEC_FIND(&log->hits, caught,
+			caught->log == in && caught->hit->gregs[LOG_GREG_RIP] == rip);
 }
 
 /* The latest whole hit on the place that left the value; with `before`, the latest before that. */

@@ -36,13 +36,6 @@ static void add_entry(void *ctx, uint64_t vaddr)
 	add_target(ctx, vaddr);
 }
 
-static int by_address(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int by_at(const void *a, const void *b)
 {
 	const struct code_instruction *x = a, *y = b;
@@ -61,16 +54,8 @@ const struct code_instruction *shape_instruction(const struct shape *shape, uint
 
 bool shape_has_target(const struct shape *shape, uint64_t low, uint64_t high)
 {
-	size_t from = 0, to = shape->targets.count;
+	size_t from = VEC_HOLDS_FOR(&shape->targets, target, *target < low);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (shape->targets.items[middle] < low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	return from < shape->targets.count && shape->targets.items[from] < high;
 }
 
@@ -440,7 +425,7 @@ int shape_read(struct module *module, const struct function *function, struct sh
 		r = absorb_pieces(ret, err);
 	if (r < 0)
 		return r;
-	qsort(ret->code.items, ret->code.count, sizeof(ret->code.items[0]), by_at);
+	VEC_SORT(&ret->code, by_at);
 	r = check_end(ret, err);
 	if (r < 0)
 		return r;
@@ -455,9 +440,7 @@ int shape_read(struct module *module, const struct function *function, struct sh
 		each_reference(module, range->low, range->high, add_reference, ret);
 		add_short_references(ret, range);
 	}
-	if (ret->targets.count > 0)
-		qsort(ret->targets.items, ret->targets.count, sizeof(ret->targets.items[0]),
-		      by_address);
+	numbers_sort(ret->targets.items, ret->targets.count);
 	VEC_FOREACH (&ret->code, instruction)
 		ret->loops_to_entry |=
 			(instruction->flow == CODE_JUMP || instruction->flow == CODE_BRANCH) &&

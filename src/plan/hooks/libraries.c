@@ -18,9 +18,7 @@
 
 void library_list_deinit(struct library_list *list)
 {
-	VEC_FOREACH (&list->list, library)
-		mem_free(library->path);
-	VEC_DEINIT(&list->list);
+	VEC_FREE(&list->list, library, mem_free(library->path));
 	said_list_deinit(&list->notes);
 }
 
@@ -49,10 +47,7 @@ static bool is_launcher(const char *path)
 		"ninja", "ctest",   "xargs",   "parallel", "script",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(cstr_base(path), names[i]) == 0)
-			return true;
-	return false;
+	return cstr_among(cstr_base(path), names, ARRAY_SIZE(names));
 }
 
 static void add(struct libraries *l, const char *path, bool program, bool late)
@@ -228,8 +223,6 @@ bool libraries_load_more(const struct libraries_request *request)
 
 	if (libraries_find(request, &libraries, NULL) < 0)
 		return true;
-	VEC_FOREACH (&libraries.files.list, file)
-		if (!is_system(file->path) && program_imports(file->path, calls))
-			return true;
-	return false;
+	return VEC_ANY(&libraries.files.list, file,
+		       !is_system(file->path) && program_imports(file->path, calls));
 }

@@ -1,7 +1,6 @@
 #include "plan/hooks/patches.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define COVERED_MAX 32
 
@@ -64,10 +63,7 @@ static size_t padding(const struct shape *shape, uint64_t at, size_t wanted)
 
 static bool is_exit(const struct shape *shape, uint64_t at)
 {
-	VEC_FOREACH (&shape->exits, exit)
-		if (exit->at == at)
-			return true;
-	return false;
+	return VEC_ANY(&shape->exits, exit, exit->at == at);
 }
 
 /* A jump at `at`: whole instructions are moved until it fits. */
@@ -151,10 +147,7 @@ static int plan_entry(const struct shape *shape, struct patches *ret, struct err
 
 static bool overlaps(const struct patches *patches, uint64_t low, uint64_t high)
 {
-	VEC_FOREACH (&patches->list, patch)
-		if (low < patch->at + patch->covered && patch->at < high)
-			return true;
-	return false;
+	return VEC_ANY(&patches->list, patch, low < patch->at + patch->covered && patch->at < high);
 }
 
 /* The instruction that ends where `at` begins, if control can only come through it. */

@@ -80,21 +80,11 @@ const struct said_list *hook_planner_notes(const struct hook_planner *planner)
 	return &planner->notes;
 }
 
-static void note(struct hook_planner *planner, struct said *said)
-{
-	VEC_FOREACH (&planner->notes.list, other)
-		if (said_same(other, said)) {
-			said_deinit(said);
-			return;
-		}
-	said_move(said_new(&planner->notes), said);
-}
-
-#define NOTE(planner, id, ...)                  \
-	do {                                    \
-		struct said said_ = { 0 };      \
-		SAY(&said_, id, ##__VA_ARGS__); \
-		note(planner, &said_);          \
+#define NOTE(planner, id, ...)                          \
+	do {                                            \
+		struct said said_ = { 0 };              \
+		SAY(&said_, id, ##__VA_ARGS__);         \
+		said_add_once(&planner->notes, &said_); \
 	} while (0)
 
 static struct module *open_file(struct file *file, struct err *err)
@@ -295,14 +285,6 @@ static const char *const called[] = { "memcpy",	 "memmove",	  "memset",
 				      "strrchr", "strcmp",	  "strstr",
 				      "strcspn", "clock_gettime", "pthread_setspecific" };
 
-static bool is_among(const char *name, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(names[i], name) == 0)
-			return true;
-	return false;
-}
-
 static int check_own(const struct file *file, const struct function *function,
 		     const struct hook_use *use, struct err *err)
 {
@@ -312,10 +294,10 @@ static int check_own(const struct file *file, const struct function *function,
 	if (strncmp(cstr_base(file->path), "libc.", 5) != 0 &&
 	    strncmp(cstr_base(file->path), "libc-", 5) != 0)
 		return 0;
-	if (allocates && is_among(function->name, followed, ARRAY_SIZE(followed)))
+	if (allocates && cstr_among(function->name, followed, ARRAY_SIZE(followed)))
 		return err_set(err, -EINVAL, "redhand follows '%s' without being asked",
 			       function->name);
-	if (is_among(function->name, called, ARRAY_SIZE(called)))
+	if (cstr_among(function->name, called, ARRAY_SIZE(called)))
 		return err_set(err, -ENOTSUP, "'%s' cannot be hooked: redhand uses it inside hooks",
 			       function->name);
 	return 0;
@@ -539,10 +521,7 @@ static bool is_ours(const char *path)
 
 static bool seen_any(const struct hook_planner *planner)
 {
-	VEC_FOREACH (&planner->files, file)
-		if (file->late && !file->named)
-			return true;
-	return false;
+	return VEC_ANY(&planner->files, file, file->late && !file->named);
 }
 
 /* A name like this one, and in which file; the caller's to free, NULL: there is none. */
@@ -729,11 +708,9 @@ int hook_plan(struct hook_planner *planner, const char *text, const struct hook_
 /* The one that others see by this name. */
 static const struct function *exported(const struct functions *found, const char *symbol)
 {
-	VEC_FOREACH (&found->list, function)
-		if (function->kind == FUNCTION_PLAIN && function->global && function->symbol &&
-		    strcmp(function->symbol, symbol) == 0)
-			return function;
-	return NULL;
+	return VEC_FIND(&found->list, function,
+			function->kind == FUNCTION_PLAIN && function->global && function->symbol &&
+				strcmp(function->symbol, symbol) == 0);
 }
 
 /* By another of its names. Asked before its code is looked at, which takes long. */

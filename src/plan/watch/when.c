@@ -313,7 +313,5 @@ int when_compile(const char *text, struct when *ret, struct err *err)
 
 void when_deinit(struct when *when)
 {
-	VEC_FOREACH (&when->names, name)
-		mem_free(name->name);
-	VEC_DEINIT(&when->names);
+	VEC_FREE(&when->names, name, mem_free(name->name));
 }

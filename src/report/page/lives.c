@@ -11,9 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/auto.h"
 #include "model/crash.h"
 
 #define LANES_MOST 8u
@@ -143,8 +141,7 @@ static void gather(const struct investigation *inv, struct block_lives *lives)
 			add_piece(lives, e);
 	add_block(lives, inv->verdict.victim);
 	keep_relevant(inv, lives);
-	if (lives->list.count > 0)
-		qsort(lives->list.items, lives->list.count, sizeof(struct life), by_id);
+	VEC_SORT(&lives->list, by_id);
 }
 
 static int add_moment(struct block_lives *lives, const struct block_life *block, bool free)
@@ -291,8 +288,6 @@ void page_lives(const struct page *page)
 	draw_lanes(page->h, &picture);
 	put_moments(page, &lives);
 	section_end(page);
-	VEC_FOREACH (&picture.lanes, lane)
-		mem_free(lane->name);
-	VEC_DEINIT(&picture.lanes);
+	VEC_FREE(&picture.lanes, lane, mem_free(lane->name));
 	lives_deinit(&lives);
 }

@@ -22,9 +22,6 @@ void section_end(const struct page *page);
 /* The verdict's class for people: "A pointer that outlived its block". The caller's to free. */
 char *page_headline(const struct page *page);
 
-/* "function (file:line)". */
-void put_frame(const struct page *page, const struct frame *frame);
-
 /* What the source calls it, or which bytes. Keyed: and how the block is found in other runs. */
 void put_field(const struct page *page, const struct home *home);
 void put_keyed_field(const struct page *page, const struct home *home);
@@ -46,6 +43,12 @@ void put_time(const struct page *page, int64_t ms);
 
 /* "3 of 20 (15.0 %, 95 %: 5.2–36.0 %)". */
 void put_rate(const struct page *page, const struct rate *rate);
+
+/* The same as a cell of a table. */
+void cell_ids(const struct page *page, const uint64_t *items, size_t count);
+void cell_rate(const struct page *page, const struct rate *rate);
+void row_head_text(const struct page *page, const char *text);
+#define row_head(page, ...) WITH_TEXT(row_head_text(page, text_), __VA_ARGS__)
 
 /* A head row, NULL at the end; the table must be open. */
 void put_head(const struct page *page, const char *first, ...) __attribute__((sentinel));

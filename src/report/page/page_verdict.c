@@ -8,18 +8,12 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/percent.h"
 #include "base/words.h"
 #include "model/secret.h"
 #include "model/signature.h"
+#include "report/report_investigation.h"
 #include "report/text.h"
 #include "report/wording.h"
-
-static bool never_failed(const struct investigation *inv)
-{
-	return inv->verdict.class == VERDICT_NOT_CAUGHT && inv->verdict.signature[0] == '\0' &&
-	       inv->counted && inv->summary.failed_any == 0;
-}
 
 char *page_headline(const struct page *page)
 {
@@ -31,7 +25,8 @@ char *page_headline(const struct page *page)
 					  ? "Nothing has been run yet"
 					  : "No cause has been looked for yet");
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
-			   never_failed(page->inv) ? "it has not failed" : words_class(v->class));
+			   verdict_never_failed(page->inv) ? "it has not failed"
+							   : words_class(v->class));
 	if (words[0] >= 'a' && words[0] <= 'z')
 		words[0] = (char)(words[0] - 'a' + 'A');
 	return words;
@@ -209,9 +204,7 @@ static void put_sure(const struct page *page)
 		el(page->h, "div", NULL);
 		txtf(page->h, "%zu of %zu other explanations are ruled out, %zu not tested (",
 		     excluded, others, verdict_count(v, LEDGER_UNTESTED, &others));
-		el(page->h, "a", "href", "#ledger", NULL);
-		txt(page->h, "ledger");
-		el_end(page->h);
+		el_link(page->h, NULL, "ledger", "#ledger");
 		txt(page->h, ")");
 		el_end(page->h);
 	}
@@ -272,7 +265,7 @@ static const char *what_would_refute(const struct investigation *inv)
 
 	if (!inv->judged)
 		return NULL;
-	if (never_failed(inv))
+	if (verdict_never_failed(inv))
 		return "One run that fails.";
 	if (refutations[v->class])
 		return refutations[v->class];

@@ -82,7 +82,8 @@ void framework_deinit(struct framework *f)
 	strv_deinit(&f->extra);
 }
 
-const char *framework_plain_name(const struct framework *f, uint32_t item)
+/* How a plain command line names an item. */
+static const char *framework_plain_name(const struct framework *f, uint32_t item)
 {
 	return f->plain.count > 0 ? f->plain.items[item] : f->items.items[item];
 }

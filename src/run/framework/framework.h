@@ -3,7 +3,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "run/job.h"
 
 /*
@@ -94,9 +93,6 @@ struct framework {
 /* Chooses the adapter, lists the items. The setup's pointers must stay valid. */
 int framework_init(struct framework *f, const struct framework_setup *setup, struct err *err);
 void framework_deinit(struct framework *f);
-
-/* How a plain command line names an item. */
-const char *framework_plain_name(const struct framework *f, uint32_t item);
 
 /* The plain command and the file, for any adapter. */
 void framework_plain(const struct framework *f, const struct framework_list *list, const char *path,

@@ -187,9 +187,7 @@ int json_read(const char *text, struct json_value *ret, struct err *err)
 
 void json_value_deinit(struct json_value *value)
 {
-	VEC_FOREACH (&value->items, item)
-		json_value_deinit(item);
-	VEC_DEINIT(&value->items);
+	VEC_FREE(&value->items, item, json_value_deinit(item));
 	mem_free(value->text);
 	mem_free(value->key);
 	*value = (struct json_value){ 0 };

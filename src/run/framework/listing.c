@@ -27,9 +27,7 @@ int listing_open(struct listing *l, struct err *err)
 void listing_close(struct listing *l)
 {
 	tmpdir_remove(l->dir);
-	mem_free(l->dir);
-	mem_free(l->out);
-	mem_free(l->talk);
+	MEM_FREE(l->dir, l->out, l->talk);
 	*l = (struct listing){ 0 };
 }
 

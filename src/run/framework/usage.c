@@ -28,7 +28,7 @@ static const char *const options[] = { "--list-tests", "--list_tests", "--list" 
 
 static bool file_has(const char *path, const char *text)
 {
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	bool found;
 	void *map;
@@ -149,14 +149,6 @@ static int add_name(void *ctx, char *line, struct err *err)
 	return 0;
 }
 
-static bool has_name(const struct strv *names, const char *name)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (strcmp(names->items[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* The user's own words: options stay, names of tests are the list, anything else is not known. */
 static int take_words(struct framework *f, struct err *err)
 {
@@ -166,7 +158,7 @@ static int take_words(struct framework *f, struct err *err)
 	for (char *const *word = f->setup.program; *word && r == 0; word++) {
 		if (word == f->setup.program || (*word)[0] == '-')
 			strv_add(&f->command, *word);
-		else if (has_name(&f->items, *word))
+		else if (strv_has(&f->items, *word))
 			strv_add(&chosen, *word);
 		else
 			r = err_set_untold(f, "the command has words that are no tests", err);

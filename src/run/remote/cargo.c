@@ -98,7 +98,5 @@ int cargo_load(struct cargo *cargo, const struct strv *ship, const char *agent_d
 
 void cargo_deinit(struct cargo *cargo)
 {
-	VEC_FOREACH (&cargo->frames, frame)
-		strbuf_deinit(&frame->payload);
-	VEC_DEINIT(&cargo->frames);
+	VEC_FREE(&cargo->frames, frame, strbuf_deinit(&frame->payload));
 }

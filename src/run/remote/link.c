@@ -164,8 +164,9 @@ void link_put(struct link *link, const void *bytes, size_t len)
 	strbuf_add(&link->out, bytes, len);
 }
 
-void link_send_two(struct link *link, enum frame_type type, const struct strbuf *first,
-		   const void *bytes, size_t len)
+/* The same for a payload in two parts. */
+static void link_send_two(struct link *link, enum frame_type type, const struct strbuf *first,
+			  const void *bytes, size_t len)
 {
 	struct header header = { .len = (uint32_t)(first->len + len), .type = type };
 	uint8_t nonce[NONCE_BYTES], *payload;

@@ -75,9 +75,6 @@ void link_skip(struct link *link, size_t len);
 void link_put(struct link *link, const void *bytes, size_t len);
 
 void link_send(struct link *link, enum frame_type type, const struct strbuf *payload);
-/* The same for a payload in two parts. */
-void link_send_two(struct link *link, enum frame_type type, const struct strbuf *first,
-		   const void *bytes, size_t len);
 
 size_t link_waiting(const struct link *link);
 /* Hands to the socket what it takes. 0, or negative: it is over. */

@@ -88,11 +88,7 @@ void starter_close(struct starter *s)
 	strv_deinit(&s->env);
 	strv_deinit(&s->jobs);
 	strbuf_deinit(&s->heard);
-	mem_free(s->options);
-	mem_free(s->redhand);
-	mem_free(s->peer);
-	mem_free(s->munge_socket);
-	mem_free(s->told);
+	MEM_FREE(s->options, s->redhand, s->peer, s->munge_socket, s->told);
 	mem_free((char *)s->how.connect);
 	mem_free((char *)s->how.variable);
 	mem_free(s);

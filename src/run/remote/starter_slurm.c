@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "base/now.h"
 #include "base/which.h"
@@ -148,10 +149,7 @@ static bool is_final(const char *state)
 					     "FAILED",	  "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT",
 					     "REVOKED",	  "PREEMPTED" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
-		if (strcmp(final[i], state) == 0)
-			return true;
-	return false;
+	return cstr_among(state, final, ARRAY_SIZE(final));
 }
 
 /* Lines "STATE|REASON". */

@@ -247,18 +247,8 @@ void bisection_free(struct bisection *b)
 {
 	if (!b)
 		return;
-	mem_free(b->belief);
-	mem_free(b->plan);
-	mem_free(b->facts);
-	mem_free(b->tokens);
-	mem_free(b->marks);
-	mem_free(b->mass);
-	mem_free(b->with);
-	mem_free(b->without);
-	mem_free(b->gain_fail);
-	mem_free(b->gain_entropy);
-	mem_free(b->sum_fail);
-	mem_free(b->sum_entropy);
+	MEM_FREE(b->belief, b->plan, b->facts, b->tokens, b->marks, b->mass, b->with, b->without,
+		 b->gain_fail, b->gain_entropy, b->sum_fail, b->sum_entropy);
 	mem_free(b);
 }
 

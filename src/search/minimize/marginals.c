@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /* How many tests are needed, before anything is known. */
 static const double needed_prior = 3;
 /* How many needed tests that guess weighs against what is found. */
@@ -283,13 +285,6 @@ double marginals_rate(const struct marginals *m, size_t size)
 	return row_rate(m, rate_size(size, m->n_full));
 }
 
-static int by_key(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Least needed first, equals in an order that depends on the salt. The key is
  * the marginal in its upper, noise in its middle and the index in its lower bits. */
 static void sort_items(struct marginals *m, uint64_t salt)
@@ -305,7 +300,7 @@ static void sort_items(struct marginals *m, uint64_t salt)
 				      << 40 |
 			      (noise >> 48) << 24 | i;
 	}
-	qsort(m->order, m->count, sizeof(*m->order), by_key);
+	numbers_sort(m->order, m->count);
 }
 
 size_t marginals_pool(struct marginals *m, const testset_word *const *flying, size_t n_flying,

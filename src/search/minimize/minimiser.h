@@ -136,7 +136,6 @@ struct minimiser_result {
 	enum minimiser_others others;
 	double confidence; /* that all of the list is needed, and that it fails */
 	size_t trials;
-	double rate_at_most;   /* never failed: with the confidence asked for, the rate is below */
 	const uint32_t *tests; /* in order, with the victim; valid until the next call */
 	size_t count;
 	struct minimiser_count full, minimal;

@@ -1,6 +1,5 @@
 #include "search/stats/safe_test.h"
 
-#include <assert.h>
 #include <math.h>
 
 /*
@@ -43,18 +42,7 @@ void safe_test_add(struct safe_test *test, bool fail_a, bool fail_b)
 	test->failed_b += fail_b;
 }
 
-double safe_test_e(const struct safe_test *test)
-{
-	return exp(test->log_e);
-}
-
 double safe_test_p(const struct safe_test *test)
 {
 	return exp(-test->log_e_max);
-}
-
-bool safe_test_rejects(const struct safe_test *test, double alpha)
-{
-	assert(alpha > 0);
-	return test->log_e_max >= -log(alpha);
 }

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Plain memory, no clean-up; read through the functions below. */
+/* Plain memory, no clean-up; read through safe_test_p(). */
 struct safe_test {
 	uint64_t blocks;
 	uint64_t failed_a, failed_b; /* <= blocks */
@@ -38,14 +38,8 @@ void safe_test_init(struct safe_test *test);
 /* Adds one block: whether the trial of arm A and that of arm B failed. */
 void safe_test_add(struct safe_test *test, bool fail_a, bool fail_b);
 
-/* The evidence now: 1 is none, 20 is as good as p = 0.05. Infinity when it does not fit. */
-double safe_test_e(const struct safe_test *test);
-
 /*
  * A p-value that holds at any time: 1 over the largest E so far, at most 1. It may be
  * printed wherever an ordinary one would be; it is the larger of the two as a rule.
  */
 double safe_test_p(const struct safe_test *test);
-
-/* Whether E is or has been 1/alpha or more: the arms differ. `alpha` is above 0. */
-bool safe_test_rejects(const struct safe_test *test, double alpha);

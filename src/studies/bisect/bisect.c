@@ -89,10 +89,7 @@ static int digest(struct bisect *b, const struct commit_run *run, struct err *er
 
 static struct commit_flight *flight_of(struct bisect *b, uint64_t position)
 {
-	VEC_FOREACH (&b->flights, flight)
-		if (flight->position == position)
-			return flight;
-	return NULL;
+	return VEC_FIND(&b->flights, flight, flight->position == position);
 }
 
 static int store_build(struct bisect *b, size_t commit, const struct workshop_visit *visit,

@@ -15,9 +15,7 @@ struct commit_place {
 
 void history_close(struct commit_history *h)
 {
-	mem_free(h->top);
-	mem_free(h->common);
-	mem_free(h->prefix);
+	MEM_FREE(h->top, h->common, h->prefix);
 	strv_deinit(&h->commits);
 	lineage_free(h->lineage);
 	*h = (struct commit_history){ 0 };

@@ -183,9 +183,7 @@ static int by_pointers(const void *a, const void *b)
 
 static void settle(struct growth_site *site)
 {
-	if (site->holders.count > 0)
-		qsort(site->holders.items, site->holders.count, sizeof(site->holders.items[0]),
-		      by_pointers);
+	VEC_SORT(&site->holders, by_pointers);
 	while (site->holders.count > HOLDERS_TOLD)
 		growth_holder_deinit(&site->holders.items[--site->holders.count]);
 }

@@ -1,7 +1,6 @@
 #include "studies/growth/sites.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "studies/growth/site_families.h"
@@ -43,9 +42,7 @@ static void site_deinit(struct site *site)
 
 void sites_deinit(struct sites *sites)
 {
-	VEC_FOREACH (&sites->list, site)
-		site_deinit(site);
-	VEC_DEINIT(&sites->list);
+	VEC_FREE(&sites->list, site, site_deinit(site));
 }
 
 static int by_frames(const void *a, const void *b)
@@ -151,9 +148,7 @@ static bool is_site(struct sites_walk *w, size_t low, size_t high, unsigned int 
 	for (size_t i = low; i < high; i++)
 		if (w->sorted[i]->blocks > 0)
 			VEC_PUSH(&site.contexts, w->sorted[i]);
-	if (site.contexts.count > 1)
-		qsort(site.contexts.items, site.contexts.count, sizeof(site.contexts.items[0]),
-		      by_live);
+	VEC_SORT(&site.contexts, by_live);
 	VEC_PUSH(&w->ret->list, site);
 	return true;
 }
@@ -248,7 +243,7 @@ void sites_join(struct sites *sites, size_t site, size_t other)
 	}
 	VEC_FOREACH (&from->contexts, context)
 		VEC_PUSH(&to->contexts, *context);
-	qsort(to->contexts.items, to->contexts.count, sizeof(to->contexts.items[0]), by_live);
+	VEC_SORT(&to->contexts, by_live);
 	/* Each of them grows: the evidence is that of the better one. */
 	if (from->trend.p < to->trend.p)
 		to->trend = from->trend;

@@ -15,9 +15,7 @@
 
 void trial_sites_deinit(struct trial_sites *sites)
 {
-	VEC_FOREACH (&sites->list, site)
-		growth_site_deinit(site);
-	VEC_DEINIT(&sites->list);
+	VEC_FREE(&sites->list, site, growth_site_deinit(site));
 	said_list_deinit(&sites->notes);
 }
 

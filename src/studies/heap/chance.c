@@ -21,9 +21,7 @@
 
 void chance_deinit(struct chance *chance)
 {
-	VEC_FOREACH (&chance->failing, reading)
-		reading_close(*reading);
-	VEC_DEINIT(&chance->failing);
+	VEC_FREE(&chance->failing, reading, reading_close(*reading));
 	VEC_DEINIT(&chance->contexts);
 	VEC_DEINIT(&chance->trials);
 }
@@ -31,17 +29,7 @@ void chance_deinit(struct chance *chance)
 /* Where it stands, or where it would. */
 static size_t place_of(const struct chance *chance, uint64_t stack_hash)
 {
-	size_t low = 0, high = chance->contexts.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (chance->contexts.items[middle].stack_hash < stack_hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return VEC_HOLDS_FOR(&chance->contexts, context, context->stack_hash < stack_hash);
 }
 
 static struct chance_context *context_of(struct chance *chance, uint64_t stack_hash)

@@ -71,10 +71,6 @@ void dangling_sort(struct heap_report *report)
 	VEC_FOREACH (&report->dangling, dangling)
 		settle_use(dangling);
 	VEC_FOREACH (&report->dangling, dangling)
-		if (dangling->holders.count > 1)
-			qsort(dangling->holders.items, dangling->holders.count,
-			      sizeof(dangling->holders.items[0]), by_rank);
-	if (report->dangling.count > 1)
-		qsort(report->dangling.items, report->dangling.count,
-		      sizeof(report->dangling.items[0]), by_use);
+		VEC_SORT(&dangling->holders, by_rank);
+	VEC_SORT(&report->dangling, by_use);
 }

@@ -87,11 +87,10 @@ static bool came_first(const struct heap_report *report, const struct seen_once 
 
 	if (!once->example || !f->fenced || f->kind == HEAP_OVER_READ || f->live)
 		return false;
-	VEC_FOREACH (&report->findings, other)
-		if (other->fenced && other->kind != HEAP_OVER_READ && other->trial == f->trial &&
-		    other->pid == f->pid && other->id == f->id && other->number < f->number)
-			return false;
-	return true;
+	return !VEC_ANY(&report->findings, other,
+			other->fenced && other->kind != HEAP_OVER_READ &&
+				other->trial == f->trial && other->pid == f->pid &&
+				other->id == f->id && other->number < f->number);
 }
 
 static void tell_use(const struct heap_report *report, const struct seen_once *once,
@@ -283,13 +282,21 @@ static void tell_dangling(const struct heap_dangling *dangling, struct evidence_
 	}
 }
 
-void heap_evidence(const struct heap_report *report, struct evidence_list *ret)
+static void tell_rest(struct heap_report *report, struct evidence_list *ret)
+{
+	VEC_FOREACH (&report->dangling, dangling)
+		tell_dangling(dangling, ret);
+	VEC_FOREACH (&report->crashes.list, e)
+		VEC_PUSH(&ret->list, *e);
+	report->crashes.list.count = 0;
+}
+
+void heap_evidence(struct heap_report *report, struct evidence_list *ret)
 {
 	VEC_FOREACH (&report->findings, finding)
 		if (!finding->continued)
 			tell_finding(report, finding, ret);
-	VEC_FOREACH (&report->dangling, dangling)
-		tell_dangling(dangling, ret);
+	tell_rest(report, ret);
 }
 
 /* Trials in which something was found, each once. */
@@ -377,8 +384,7 @@ int heap_store_evidence(struct case_store *cs, struct heap_report *report, struc
 		tell_finding(report, finding, &list);
 		r = store(cs, &list, finding->trial, &finding->evidence, err);
 	}
-	VEC_FOREACH (&report->dangling, dangling)
-		tell_dangling(dangling, &list);
+	tell_rest(report, &list);
 	heap_experiment(report,
 			report->poison_chance < 1 ? EXPERIMENT_FILL_FREED : EXPERIMENT_GUARDS,
 			&made);

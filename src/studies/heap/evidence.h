@@ -15,10 +15,11 @@
  *
  * Left out is damage that only ran on from another block.
  *
- * The signatures of the trials, the counts of the list and the crashes themselves are the caller's
- * to add.
+ * Last come crashes that say by themselves what is wrong (evidence_of_crash()), taken out of the
+ * report. The signatures of the trials, the counts of the list and all other crashes are the
+ * caller's to add.
  */
-void heap_evidence(const struct heap_report *report, struct evidence_list *ret);
+void heap_evidence(struct heap_report *report, struct evidence_list *ret);
 
 /* What was tried, whatever it found: EXPERIMENT_GUARDS, or one of those that leave what stands in
  * blocks to chance. */

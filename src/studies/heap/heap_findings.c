@@ -177,10 +177,9 @@ void findings_add(const struct finding_trial *trial, struct reading *reading,
 /* The block that the faulting instruction's pointer leads to, or came from. */
 static const struct block_life *freed_block(const struct crash *crash)
 {
-	VEC_FOREACH (&crash->blocks, block)
-		if (block->telling && (block->state == BLOCK_FREED || block->former) && block->key)
-			return block;
-	return NULL;
+	return VEC_FIND(&crash->blocks, block,
+			block->telling && (block->state == BLOCK_FREED || block->former) &&
+				block->key);
 }
 
 void findings_add_crash(const struct finding_trial *trial, const struct crash *crash,
@@ -215,6 +214,11 @@ void findings_add_crash(const struct finding_trial *trial, const struct crash *c
 	if (trial->end->running_test)
 		strv_add(&finding.when.tests, trial->end->running_test);
 	add(trial, report, finding);
+}
+
+bool findings_in(const struct heap_report *report, uint64_t trial)
+{
+	return VEC_ANY(&report->findings, finding, finding->last_trial == trial);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -259,7 +263,5 @@ void findings_sort(struct heap_report *report)
 {
 	runs_settle(report->findings.items, report->findings.count);
 	join_alike(report);
-	if (report->findings.count > 1)
-		qsort(report->findings.items, report->findings.count,
-		      sizeof(report->findings.items[0]), by_weight);
+	VEC_SORT(&report->findings, by_weight);
 }

@@ -21,5 +21,8 @@ void findings_add(const struct finding_trial *trial, struct reading *reading,
 void findings_add_crash(const struct finding_trial *trial, const struct crash *crash,
 			struct heap_report *report);
 
+/* Did this trial, the last one that was added, show any? */
+bool findings_in(const struct heap_report *report, uint64_t trial);
+
 /* Those seen most often first. */
 void findings_sort(struct heap_report *report);

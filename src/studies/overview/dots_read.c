@@ -112,10 +112,8 @@ static bool counts(const struct investigation *inv, const struct trial_dot *dot)
 	if (dot->family < 0)
 		return false;
 	family = &inv->summary.families.list.items[dot->family];
-	VEC_FOREACH (&inv->summary.signatures.list, s)
-		if (family_has(family, s->signature.id) && !s->always)
-			return true;
-	return false;
+	return VEC_ANY(&inv->summary.signatures.list, s,
+		       family_has(family, s->signature.id) && !s->always);
 }
 
 static void close_in(const struct investigation *inv, struct trial_dots *dots)
@@ -186,23 +184,14 @@ static void collect_places(const struct trial_dots *dots, struct death_places *r
 	VEC_FOREACH (&dots->list, dot)
 		if (dot->crumb)
 			VEC_PUSH(&ret->list, dot->crumb);
-	if (ret->list.count > 0)
-		qsort(ret->list.items, ret->list.count, sizeof(char *), by_text);
-}
-
-static bool listed(const struct trial_dots *dots, const char *crumb)
-{
-	for (size_t i = 0; i < dots->crumbs.count; i++)
-		if (strcmp(dots->crumbs.items[i], crumb) == 0)
-			return true;
-	return false;
+	VEC_SORT(&ret->list, by_text);
 }
 
 #define PLACES_MAX 60u
 
 static void list_place(struct trial_dots *dots, const char *crumb)
 {
-	if (crumb && dots->crumbs.count < PLACES_MAX && !listed(dots, crumb))
+	if (crumb && dots->crumbs.count < PLACES_MAX && !strv_has(&dots->crumbs, crumb))
 		strv_add(&dots->crumbs, crumb);
 }
 
@@ -237,11 +226,7 @@ static int read_places(struct case_store *cs, const struct investigation *inv,
 
 	if (r == 0)
 		order_places(&order, dots);
-	VEC_FOREACH (&order.pairs, pair) {
-		mem_free(pair->from);
-		mem_free(pair->to);
-	}
-	VEC_DEINIT(&order.pairs);
+	VEC_FREE(&order.pairs, pair, MEM_FREE(pair->from, pair->to));
 	return r;
 }
 

@@ -1,7 +1,6 @@
 #include "studies/overview/overview.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,9 +45,7 @@ static int add_signatures(struct case_store *cs, const struct tally *tally,
 		count.summary = mem_strdup(signature.summary);
 		VEC_PUSH(&ret->signatures, count);
 	}
-	if (ret->signatures.count > 0)
-		qsort(ret->signatures.items, ret->signatures.count,
-		      sizeof(ret->signatures.items[0]), by_weight);
+	VEC_SORT(&ret->signatures, by_weight);
 	return 0;
 }
 
@@ -110,10 +107,8 @@ static void complete_rate(struct rate *rate)
 /* Does it name a command of which only the kind is known? */
 static bool wants_command(const struct said *said)
 {
-	VEC_FOREACH (&said->values, value)
-		if (value->kind == SAID_TEXT && strstr(value->text, " -- CMD"))
-			return true;
-	return false;
+	return VEC_ANY(&said->values, value,
+		       value->kind == SAID_TEXT && strstr(value->text, " -- CMD"));
 }
 
 /* What to do next, with the program in it. */

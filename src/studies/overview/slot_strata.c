@@ -13,9 +13,7 @@
 
 static void piles_deinit(struct slot_pile *pile)
 {
-	VEC_FOREACH (&pile->slots, slot)
-		VEC_DEINIT(&slot->series);
-	VEC_DEINIT(&pile->slots);
+	VEC_FREE(&pile->slots, slot, VEC_DEINIT(&slot->series));
 }
 
 void slots_deinit(struct slot_strata *strata)

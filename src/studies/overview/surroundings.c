@@ -29,7 +29,7 @@ char *surroundings_commit(const char *dir)
 	return mem_strndup(strbuf_str(&out), strcspn(strbuf_str(&out), "\n"));
 }
 
-char *surroundings_branch(const char *dir)
+static char *surroundings_branch(const char *dir)
 {
 	const char *argv[] = {
 		"git", "-C", dir, "symbolic-ref", "--quiet", "--short", "HEAD", NULL

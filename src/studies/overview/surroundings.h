@@ -18,7 +18,6 @@ char *surroundings_commit(const char *dir);
 
 /* The branch that is checked out there, and how its files differ from its commit, at most ASK_MAX
  * bytes of it; NULL when there is none. The caller's to free. */
-char *surroundings_branch(const char *dir);
 char *surroundings_diff(const char *dir);
 
 /* Does git leave this file of the checkout out? */

@@ -35,9 +35,7 @@ static void trigger_reading_deinit(struct trigger_reading *reading)
 {
 	target_deinit(&reading->target);
 	strv_deinit(&reading->names);
-	VEC_FOREACH (&reading->tried, t)
-		mem_free(t->text);
-	VEC_DEINIT(&reading->tried);
+	VEC_FREE(&reading->tried, t, mem_free(t->text));
 }
 
 static int numbers_of(const struct trigger_reading *reading, const char *text, struct numbers *ret,
@@ -118,10 +116,7 @@ static const struct tried *list_without(const struct trigger_reading *reading,
 		if (i != left_out)
 			rest[count++] = numbers->list.items[i];
 	listtext_write(rest, count, &text);
-	VEC_FOREACH (&reading->tried, t)
-		if (strcmp(t->text, strbuf_str(&text)) == 0)
-			return t;
-	return NULL;
+	return VEC_FIND(&reading->tried, t, strcmp(t->text, strbuf_str(&text)) == 0);
 }
 
 static struct rate rate_of(const struct tried *t)

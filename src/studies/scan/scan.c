@@ -27,7 +27,9 @@ uint32_t scan_register(const char *name)
 	return number < 0 || (unsigned int)number == arch_native()->pc ? 0 : 1u << number;
 }
 
-bool scan_function_matches(const char *function, const char *wanted)
+/* Does a function's name, with its scope and its arguments as C++ has them, answer to what a user
+ * wrote: the whole, the name alone, or a pattern as the shell knows them? */
+static bool scan_function_matches(const char *function, const char *wanted)
 {
 	return demangled_matches(function, wanted) || fnmatch(wanted, function, 0) == 0;
 }

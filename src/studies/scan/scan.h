@@ -41,7 +41,3 @@ int scan_trial(struct case_store *cs, uint64_t trial, const struct scan_request 
 
 /* The bit of a register in struct scan_query, by its name; 0 when there is none. */
 uint32_t scan_register(const char *name);
-
-/* Does a function's name, with its scope and its arguments as C++ has them, answer to what a user
- * wrote: the whole, the name alone, or a pattern as the shell knows them? */
-bool scan_function_matches(const char *function, const char *wanted);

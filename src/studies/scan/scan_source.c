@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strbuf.h"
 #include "debuginfo/module.h"
 #include "model/mappings.h"
 #include "studies/scan/scan_inside.h"
@@ -295,20 +294,6 @@ static void remains_deinit(struct remains *remains)
 	VEC_DEINIT(&remains->swept);
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct piece *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct mapping *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
-
 /* The pages that the last record of the process has: a crash, or its exit. */
 static void take_pages(struct remains *remains)
 {
@@ -333,8 +318,7 @@ static void take_pages(struct remains *remains)
 		    remains->pages.count < JIT_PAGES_MAX)
 			VEC_PUSH(&remains->pages, page);
 	}
-	if (remains->pages.count > 0)
-		qsort(remains->pages.items, remains->pages.count, sizeof(struct piece), by_address);
+	VEC_SORT_BY(&remains->pages, address);
 }
 
 /* Pages that follow each other become one mapping. */
@@ -396,10 +380,7 @@ static void take_files(struct remains *remains)
 
 static bool was_swept(const struct scan_report *report, const char *path)
 {
-	VEC_FOREACH (&report->regions, region)
-		if (strcmp(region->name, path) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&report->regions, region, strcmp(region->name, path) == 0);
 }
 
 static void take_remains(struct event_log *log, const struct scan_report *report,
@@ -413,8 +394,7 @@ static void take_remains(struct event_log *log, const struct scan_report *report
 	VEC_FOREACH (&ret->files, file)
 		if (!was_swept(report, file->path))
 			VEC_PUSH(&ret->swept, *file);
-	if (ret->swept.count > 0)
-		qsort(ret->swept.items, ret->swept.count, sizeof(struct mapping), by_start);
+	VEC_SORT_BY(&ret->swept, start);
 }
 
 static void sweep_remains(struct scanner *scanner, struct remains *remains)

@@ -1,6 +1,5 @@
 #include "studies/sentinel/check.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/now.h"
@@ -136,14 +135,6 @@ static void set_target(struct check *check)
 	signature_copy(&check->target.signature, &sentinel->signature);
 }
 
-static bool is_known(const struct sentinel *sentinel, const char *id)
-{
-	for (size_t i = 0; i < sentinel->known.count; i++)
-		if (strcmp(sentinel->known.items[i], id) == 0)
-			return true;
-	return false;
-}
-
 static int list_others(struct check *check, struct err *err)
 {
 	int r = 0;
@@ -152,7 +143,8 @@ static int list_others(struct check *check, struct err *err)
 		AUTO(signature_deinit) struct signature signature = { 0 };
 		struct other_failure other = { .count = t->count,
 					       .trial = t->trial,
-					       .known = is_known(check->request->sentinel, t->id) };
+					       .known = strv_has(&check->request->sentinel->known,
+								 t->id) };
 		bool shown = false;
 
 		r = target_shown(&check->target, check->runner.cs, t->id, &shown, err);

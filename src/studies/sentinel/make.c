@@ -39,9 +39,7 @@ void sentinel_made_deinit(struct sentinel_made *made)
 
 static void making_deinit(struct making *m)
 {
-	mem_free(m->root);
-	mem_free(m->dir);
-	mem_free(m->case_path);
+	MEM_FREE(m->root, m->dir, m->case_path);
 }
 
 static bool is_empty(const char *path)
@@ -320,12 +318,9 @@ static int copy_from_case(struct making *m, const char *word, struct strv *done,
 	while (r == 0 && (word = strstr(word, head)) != NULL) {
 		size_t len = strcspn(word + strlen(head), "/: =");
 		AUTO(mem_freep) char *name = mem_strndup(word + strlen(head), len);
-		bool known = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 
 		word += strlen(head) + len;
-		for (size_t i = 0; i < done->count; i++)
-			known |= strcmp(done->items[i], name) == 0;
-		if (known)
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strv_has(done, name))
 			continue;
 		strv_add(done, name);
 		r = copy_case_file(m, name, err);

@@ -71,9 +71,7 @@ void sentinel_deinit(struct sentinel *s)
 	strv_deinit(&s->tests);
 	signature_deinit(&s->signature);
 	strv_deinit(&s->known);
-	mem_free(s->made);
-	mem_free(s->commit);
-	mem_free(s->redhand);
+	MEM_FREE(s->made, s->commit, s->redhand);
 }
 
 static void write_line(const char *name, char *const *words, size_t count, struct strbuf *ret)

@@ -56,11 +56,7 @@ struct candidates {
 
 static void candidates_deinit(struct candidates *candidates)
 {
-	VEC_FOREACH (&candidates->list, c) {
-		mem_free(c->command);
-		mem_free(c->settings);
-	}
-	VEC_DEINIT(&candidates->list);
+	VEC_FREE(&candidates->list, c, MEM_FREE(c->command, c->settings));
 }
 
 static int collect(void *ctx, const struct series_row *row, struct err *err)

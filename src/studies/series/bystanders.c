@@ -3,15 +3,14 @@
 #include <string.h>
 
 #include "run/tally.h"
+#include "search/stats/rate.h"
 
 void bystanders_deinit(struct bystanders *bystanders)
 {
 	VEC_FOREACH (&bystanders->list, s)
 		signature_deinit(s);
-	VEC_FOREACH (&bystanders->always, s)
-		signature_deinit(s);
 	VEC_DEINIT(&bystanders->list);
-	VEC_DEINIT(&bystanders->always);
+	strv_deinit(&bystanders->always);
 }
 
 void bystanders_note(struct bystanders *bystanders, const struct target *target,
@@ -28,12 +27,8 @@ void bystanders_note(struct bystanders *bystanders, const struct target *target,
 void bystanders_note_always(struct bystanders *bystanders, const struct target *target,
 			    const struct signature *signature)
 {
-	struct signature copy;
-
-	if (target_is(target, signature))
-		return;
-	signature_copy(&copy, signature);
-	VEC_PUSH(&bystanders->always, copy);
+	if (!target_is(target, signature))
+		strv_add(&bystanders->always, signature->id);
 }
 
 struct series_walk {
@@ -78,18 +73,7 @@ static bool is_again(const struct signature *known, const struct signature *sign
 
 bool bystanders_have(const struct bystanders *bystanders, const struct signature *signature)
 {
-	VEC_FOREACH (&bystanders->list, s)
-		if (is_again(s, signature))
-			return true;
-	return false;
-}
-
-static bool is_always(const struct bystanders *bystanders, const struct signature *signature)
-{
-	VEC_FOREACH (&bystanders->always, s)
-		if (strcmp(s->id, signature->id) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&bystanders->list, s, is_again(s, signature));
 }
 
 struct dropping {
@@ -99,17 +83,16 @@ struct dropping {
 	VEC(uint64_t) trials;
 	unsigned int arm;
 	uint64_t untold; /* trials of that arm that showed only what is known besides */
+	uint64_t idle;	 /* of these, only what every run shows */
 };
 
 static void look_at(void *ctx, const struct run_row *row)
 {
 	struct dropping *dropping = ctx;
-	const char *at = row->signatures;
+	char id[SIGNATURE_ID_LEN + 1];
 	bool target = false, other = false, unknown = false;
 
-	while (*at != '\0') {
-		size_t len = strcspn(at, " ");
-		AUTO(mem_freep) char *id = mem_strndup(at, len);
+	for (const char *at = row->signatures; (at = signature_next_id(at, id)) != NULL;) {
 		AUTO(signature_deinit) struct signature signature = { 0 };
 
 		if (case_signature(dropping->cs, id, &signature, NULL) == 0) {
@@ -118,14 +101,15 @@ static void look_at(void *ctx, const struct run_row *row)
 			target |= target_is(dropping->target, &signature) ||
 				  target_kin(dropping->target, &signature);
 			other |= known;
-			unknown |= !known && !is_always(dropping->bystanders, &signature);
+			unknown |= !known && !strv_has(&dropping->bystanders->always, id);
 		}
-		at += len + (at[len] == ' ');
 	}
 	if (other && !target)
 		VEC_PUSH(&dropping->trials, row->trial);
-	dropping->untold +=
-		row->signatures[0] != '\0' && !target && !unknown && row->arm == dropping->arm;
+	if (row->signatures[0] == '\0' || target || unknown || row->arm != dropping->arm)
+		return;
+	dropping->untold++;
+	dropping->idle += !other;
 }
 
 /* Which trials of the series failed in another way only? */
@@ -139,10 +123,7 @@ static int look(struct dropping *dropping, const struct series_identity *identit
 
 static bool is_dropped(const struct dropping *dropping, uint64_t trial)
 {
-	VEC_FOREACH (&dropping->trials, t)
-		if (*t == trial)
-			return true;
-	return false;
+	return VEC_ANY(&dropping->trials, t, *t == trial);
 }
 
 int bystanders_drop(const struct bystanders *bystanders, const struct target *target,
@@ -172,7 +153,8 @@ int bystanders_drop(const struct bystanders *bystanders, const struct target *ta
 
 int bystanders_discount(const struct bystanders *bystanders, const struct target *target,
 			struct case_store *cs, const struct series_identity *identity,
-			unsigned int arm, struct experiment_made *made, struct err *err)
+			unsigned int arm, struct rate *rate, struct experiment_made *made,
+			struct err *err)
 {
 	struct dropping dropping = {
 		.bystanders = bystanders, .target = target, .cs = cs, .arm = arm
@@ -182,6 +164,8 @@ int bystanders_discount(const struct bystanders *bystanders, const struct target
 	if (!bystanders || bystanders->list.count + bystanders->always.count == 0)
 		return 0;
 	r = look(&dropping, identity, err);
+	if (r == 0 && rate->failed >= dropping.idle)
+		*rate = rate_wilson(rate->trials, rate->failed - dropping.idle, RATE_CONFIDENCE);
 	if (r == 0)
 		made->telling -= dropping.untold < made->telling ? dropping.untold : made->telling;
 	made->shown = made->shown < made->telling ? made->shown : made->telling;

@@ -8,9 +8,9 @@
  */
 struct bystanders {
 	VEC(struct signature) list;
-	/* Of every run, beside the one that is hunted. What such a trial shows may be about both;
-	 * that it failed says nothing. */
-	VEC(struct signature) always;
+	/* Ids of those of every run, beside the one that is hunted. What such a trial shows may be
+	 * about both; that it failed says nothing. */
+	struct strv always;
 };
 
 void bystanders_deinit(struct bystanders *bystanders);
@@ -36,7 +36,9 @@ int bystanders_drop(const struct bystanders *bystanders, const struct target *ta
 		    struct evidence_list *list, struct err *err);
 
 /* Takes trials of one arm that showed nothing but bystanders and failures of every run out of what
- * an experiment's failing trials tell: they did not fail as the target does. */
+ * an experiment's failing trials tell: they did not fail as the target does; and those of the
+ * latter alone out of its rate. */
 int bystanders_discount(const struct bystanders *bystanders, const struct target *target,
 			struct case_store *cs, const struct series_identity *identity,
-			unsigned int arm, struct experiment_made *made, struct err *err);
+			unsigned int arm, struct rate *rate, struct experiment_made *made,
+			struct err *err);

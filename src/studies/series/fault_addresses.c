@@ -56,7 +56,6 @@ int fault_addresses(struct case_store *cs, struct series_id series, struct readi
 		if (fault)
 			count_address(fault, ret);
 	}
-	if (ret->faults.count > 0)
-		qsort(ret->faults.items, ret->faults.count, sizeof(ret->faults.items[0]), by_count);
+	VEC_SORT(&ret->faults, by_count);
 	return r;
 }

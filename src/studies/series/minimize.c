@@ -40,12 +40,8 @@ void minimize_identify(const struct framework *framework, const struct minimize_
 
 static void minimize_deinit(struct minimize *m)
 {
-	VEC_FOREACH (&m->early, run)
-		mem_free(run->signatures);
-	VEC_DEINIT(&m->early);
-	VEC_FOREACH (&m->flights, flight)
-		mem_free(flight->tests);
-	VEC_DEINIT(&m->flights);
+	VEC_FREE(&m->early, run, mem_free(run->signatures));
+	VEC_FREE(&m->flights, flight, mem_free(flight->tests));
 	minimiser_free(m->minimiser);
 	target_deinit(&m->target);
 	strbuf_deinit(&m->told.items);
@@ -206,10 +202,7 @@ static int digest(struct minimize *m, const struct ended_run *run, struct err *e
 
 static struct list_flight *flight_of(struct minimize *m, uint64_t position)
 {
-	VEC_FOREACH (&m->flights, flight)
-		if (flight->position == position)
-			return flight;
-	return NULL;
+	return VEC_FIND(&m->flights, flight, flight->position == position);
 }
 
 static uint64_t flying(const struct minimize *m)

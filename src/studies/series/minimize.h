@@ -15,10 +15,10 @@
  */
 struct minimize_view {
 	enum minimiser_purpose phase;
-	uint64_t trials, ran;	    /* in all; in this call */
-	uint64_t full_runs, failed; /* of the full list: before the search */
-	size_t left, total;	    /* items not ruled out, the victim not counted */
-	double to_go;		    /* trials expected; 0 when that cannot be said */
+	uint64_t trials, ran; /* in all; in this call */
+	uint64_t failed;      /* of the full list: before the search */
+	size_t left, total;   /* items not ruled out, the victim not counted */
+	double to_go;	      /* trials expected; 0 when that cannot be said */
 	double seconds;
 	uint64_t news_trial;
 	const char *news_summary;

@@ -80,10 +80,6 @@ struct minimize {
 	struct late_error late;
 };
 
-/* Stores this list as the file that people take. */
-int minimize_write_list(const struct minimize *m, const struct framework_list *list,
-			struct err *err);
-
 /* Writes the best list so far, if it has become shorter: whoever kills redhand finds a list that is
  * as good as it was then. */
 int minimize_keep_best(struct minimize *m, struct err *err);

@@ -26,8 +26,9 @@ static char *file_name(const struct minimize *m)
 			  m->framework->ops == &framework_ctest ? "sh" : "txt");
 }
 
-int minimize_write_list(const struct minimize *m, const struct framework_list *list,
-			struct err *err)
+/* Stores this list as the file that people take. */
+static int minimize_write_list(const struct minimize *m, const struct framework_list *list,
+			       struct err *err)
 {
 	AUTO(strbuf_deinit) struct strbuf content = { 0 };
 	AUTO(mem_freep) char *name = file_name(m);
@@ -98,9 +99,7 @@ static void add_doubtful(const struct minimize *m, struct minimize_result *ret)
 					 .name = mem_strdup(m->framework->items.items[i]),
 					 .needed = needed }));
 	}
-	if (ret->doubtful.count > 0)
-		qsort(ret->doubtful.items, ret->doubtful.count, sizeof(ret->doubtful.items[0]),
-		      by_need);
+	VEC_SORT(&ret->doubtful, by_need);
 }
 
 /* The framework left to itself would not keep the order: the same files as in a trial, for good. */

@@ -97,9 +97,7 @@ int findings_signatures(const struct findings_source *of, struct signature_summa
 		if (r < 0)
 			return r;
 	}
-	if (ret->list.count > 0)
-		qsort(ret->list.items, ret->list.count, sizeof(ret->list.items[0]),
-		      order_signatures);
+	VEC_SORT(&ret->list, order_signatures);
 	return 0;
 }
 
@@ -158,10 +156,7 @@ static void node_failed(const struct tally *tally, const char *node, uint64_t *r
 
 static bool knows_node(const struct series_summary *summary, const char *node)
 {
-	VEC_FOREACH (&summary->nodes, n)
-		if (strcmp(n->node, node) == 0)
-			return true;
-	return false;
+	return VEC_ANY(&summary->nodes, n, strcmp(n->node, node) == 0);
 }
 
 /* As slots are: is there a machine where it fails more often, or never? */

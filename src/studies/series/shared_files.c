@@ -25,9 +25,7 @@ struct look {
 
 void shared_files_deinit(struct shared_files *files)
 {
-	VEC_FOREACH (&files->list, file)
-		mem_free(file->path);
-	VEC_DEINIT(&files->list);
+	VEC_FREE(&files->list, file, mem_free(file->path));
 }
 
 void shared_files_begin(struct shared_files *files)

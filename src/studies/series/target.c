@@ -4,26 +4,18 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/cstr.h"
 #include "model/test_name.h"
 
 /* So many failures of one kind settle it, twice as many as any other has; or so many at all. */
 #define ENOUGH 3
 #define ENOUGH_AMONG_OTHERS 8
 
-static bool same_text(const char *a, const char *b)
-{
-	return strcmp(a, b) == 0;
-}
-
 void target_deinit(struct target *t)
 {
 	signature_deinit(&t->signature);
-	VEC_FOREACH (&t->members, member)
-		signature_deinit(member);
-	VEC_DEINIT(&t->members);
-	VEC_FOREACH (&t->candidates, c)
-		failure_family_deinit(&c->family);
-	VEC_DEINIT(&t->candidates);
+	VEC_FREE(&t->members, member, signature_deinit(member));
+	VEC_FREE(&t->candidates, c, failure_family_deinit(&c->family));
 }
 
 static int settle(struct target *t, struct case_store *cs, const char *id, struct err *err)
@@ -214,12 +206,12 @@ static bool is_wild(const char *fault)
 
 static bool same_fault(const char *a, const char *b)
 {
-	return !a || !b || same_text(a, b) || (is_wild(a) && is_wild(b));
+	return !a || !b || cstr_same(a, b) || (is_wild(a) && is_wild(b));
 }
 
 static bool is_cut(const struct signature *s)
 {
-	return s->fault && same_text(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
+	return s->fault && cstr_same(s->fault, fault_class_name(FAULT_MAPPING_SHRANK));
 }
 
 /* Damaged memory kills the same test by one signal or another. */
@@ -239,14 +231,14 @@ static bool same_place(const struct target *t, const struct signature *s)
 
 	if ((!t->exact && target->test) || !target->site || !s->site)
 		return true;
-	return same_text(target->site, s->site) &&
+	return cstr_same(target->site, s->site) &&
 	       (!t->faults || same_fault(target->fault, s->fault));
 }
 
 /* Whose child it was depends on who started it: a test runner, or the command of one test. */
 static bool same_process(const struct signature *a, const struct signature *b)
 {
-	return a->stray == b->stray || (a->site && b->site && same_text(a->site, b->site));
+	return a->stray == b->stray || (a->site && b->site && cstr_same(a->site, b->site));
 }
 
 static bool same_test(const struct target *t, const struct signature *s)
@@ -282,7 +274,7 @@ static bool alike(const struct target *t, const struct signature *s)
 	if (!same_test(t, s) || !same_place(t, s))
 		return false;
 	if (target->kind == FAILURE_OUTPUT)
-		return target->crumb && s->crumb && same_text(target->crumb, s->crumb);
+		return target->crumb && s->crumb && cstr_same(target->crumb, s->crumb);
 	return true;
 }
 
@@ -318,10 +310,8 @@ static bool is_way_of(const struct signature *member, const struct signature *si
 
 static bool is_member(const struct target *t, const struct signature *signature)
 {
-	VEC_FOREACH (&t->members, member)
-		if (strcmp(member->id, signature->id) == 0 || is_way_of(member, signature))
-			return true;
-	return false;
+	return VEC_ANY(&t->members, member,
+		       strcmp(member->id, signature->id) == 0 || is_way_of(member, signature));
 }
 
 bool target_is(const struct target *t, const struct signature *signature)
@@ -335,7 +325,7 @@ bool target_kin(const struct target *t, const struct signature *signature)
 	const struct signature *target = &t->signature;
 
 	if (t->exact || target->kind != FAILURE_SIGNAL || signature->kind != FAILURE_SIGNAL ||
-	    !target->site || !signature->site || !same_text(target->site, signature->site))
+	    !target->site || !signature->site || !cstr_same(target->site, signature->site))
 		return false;
 	return target->test && signature->test ? test_name_same(target->test, signature->test)
 					       : !target->test == !signature->test;

@@ -48,10 +48,8 @@ static const struct hit *find_hit(const struct trial_hits *log, const struct eve
 static struct watch_writer *find_writer(struct watch_report *report, const char *key,
 					unsigned int watch)
 {
-	VEC_FOREACH (&report->writers, writer)
-		if (writer->watch == watch && strcmp(writer->key, key) == 0)
-			return writer;
-	return NULL;
+	return VEC_FIND(&report->writers, writer,
+			writer->watch == watch && strcmp(writer->key, key) == 0);
 }
 
 static void add_value(struct watch_writer *writer, uint64_t value, uint64_t count)
@@ -214,8 +212,7 @@ static void add_conflations(struct watch_gather *gather, struct event_log *log)
 		add_beyond(gather->report, &watched);
 		VEC_PUSH(&lives.list, watched);
 	}
-	if (lives.list.count > 1)
-		qsort(lives.list.items, lives.list.count, sizeof(lives.list.items[0]), by_place);
+	VEC_SORT(&lives.list, by_place);
 	for (size_t i = 0, end; i < lives.list.count; i = end) {
 		int changed;
 
@@ -407,9 +404,7 @@ void watch_gather_finish(struct watch_gather *gather)
 {
 	struct watch_report *report = gather->report;
 
-	if (report->writers.count > 1)
-		qsort(report->writers.items, report->writers.count,
-		      sizeof(report->writers.items[0]), by_oddness);
+	VEC_SORT(&report->writers, by_oddness);
 }
 
 void watch_gather_deinit(struct watch_gather *gather)

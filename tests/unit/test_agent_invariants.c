@@ -62,12 +62,12 @@ struct thread *guard_enter_slow(void)
 	return NULL;
 }
 
-bool maps_text_sigsafe(const char *path, char *to, size_t room)
+size_t maps_text_sigsafe(const char *path, char *to, size_t room)
 {
 	(void)path;
 	(void)to;
 	(void)room;
-	return false;
+	return 0;
 }
 
 void *memory_map_sigsafe(size_t bytes)

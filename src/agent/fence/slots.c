@@ -75,10 +75,9 @@ static uint64_t number_in_file(const char *path)
 {
 	char bytes[32];
 	const char *at = bytes;
+	size_t got = maps_text_sigsafe(path, bytes, sizeof(bytes));
 
-	return maps_text_sigsafe(path, bytes, sizeof(bytes))
-		       ? text_number(&at, bytes + strlen(bytes), 10)
-		       : 0;
+	return text_number(&at, bytes + got, 10);
 }
 
 static uint64_t memory_pages(void)

@@ -68,7 +68,7 @@ static long memory_make(void)
 			     MAP_SHARED | (taken ? 0 : MAP_FIXED));
 }
 
-static void memory_drop(long memory)
+void pages_copied_sigsafe(long memory)
 {
 	if ((uint64_t)memory != spare_place()) {
 		(void)raw_syscall2(SYS_munmap, memory, pages.bytes);
@@ -91,7 +91,7 @@ static bool views_take(long memory)
 	bool good = view_at(behind, memory) && view_at(pages.base, memory);
 
 	(void)raw_syscall3(SYS_madvise, behind, pages.bytes, MADV_DONTDUMP);
-	memory_drop(memory);
+	pages_copied_sigsafe(memory);
 	owner = (uint32_t)raw_syscall0(SYS_getpid);
 	return good;
 }
@@ -197,18 +197,13 @@ long pages_copy_sigsafe(void)
 	return memory;
 }
 
-void pages_copied_sigsafe(long copy)
-{
-	memory_drop(copy);
-}
-
 bool pages_adopt_sigsafe(long copy)
 {
 	uint64_t shut = pages.base + pages.bytes - pages.top;
 	bool good = views_take(copy);
 
 	/* Another thread may have been at a copy, too. */
-	memory_drop((long)spare_place());
+	pages_copied_sigsafe((long)spare_place());
 	(void)raw_syscall3(SYS_mprotect, pages.base, pages.bytes, PROT_READ);
 	(void)raw_syscall3(SYS_mprotect, pages.base, PAGE, PROT_NONE);
 	(void)raw_syscall3(SYS_mprotect, pages.top, shut, PROT_NONE);

@@ -204,7 +204,7 @@ enum module_match modules_find(struct modules *modules, const struct mapping *ma
 	struct module *module;
 	bool deleted;
 
-	if (len == 0 || mapping->path[0] != '/' || strncmp(mapping->path, "/memfd:", 7) == 0)
+	if (len == 0 || mapping->path[0] != '/' || mapping_is_shared_memory(mapping))
 		return MODULE_NONE;
 	deleted = cut_deleted(mapping->path, &len);
 	path = mem_strndup(mapping->path, len);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/auto.h"
+
 /* How many bytes from `address` on this piece has; 0 when it does not hold the address. */
 static size_t piece_available(const struct piece *piece, taddr address)
 {
@@ -50,4 +52,14 @@ const struct mapping *snapshot_mapping(const struct snapshot *snapshot, taddr ad
 		if (address >= snapshot->mappings[i].start && address < snapshot->mappings[i].end)
 			return &snapshot->mappings[i];
 	return NULL;
+}
+
+bool mapping_is_shared_memory(const struct mapping *mapping)
+{
+	static const char *const begins[] = { "/memfd:", "/dev/zero", "/SYSV" };
+
+	for (size_t i = 0; mapping->path && i < ARRAY_SIZE(begins); i++)
+		if (strncmp(mapping->path, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }

@@ -53,6 +53,10 @@ struct mapping {
 	size_t build_id_len; /* 0 when unknown */
 };
 
+/* Memory that has the path of a file without being one: of memfd_create(), of mmap() with
+ * MAP_SHARED and MAP_ANONYMOUS, of shmget(). */
+bool mapping_is_shared_memory(const struct mapping *mapping);
+
 struct snapshot {
 	int pid;
 	int tid; /* as the kernel numbers threads; 0 when unknown */

@@ -98,7 +98,7 @@ void backtrack_name_global(const struct backtracker *reader, uint64_t address, s
 	const struct mapping *module = NULL;
 	uint64_t offset = 0;
 
-	if (!mapping)
+	if (!mapping || mapping_is_shared_memory(mapping))
 		return;
 	if (mapping->path && mapping->path[0] == '/')
 		module = mapping;

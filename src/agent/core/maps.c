@@ -127,3 +127,8 @@ bool maps_next_sigsafe(struct maps_walk *walk, struct maps_line *ret)
 	ret->path = walk->buffer->path;
 	return true;
 }
+
+bool maps_is_device(const struct maps_line *line)
+{
+	return !memcmp(line->path, "/dev/", 5) && memcmp(line->path, "/dev/zero", 9) != 0;
+}

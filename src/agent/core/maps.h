@@ -32,6 +32,10 @@ struct maps_walk {
 /* The beginning of a small file, as a text. Its length; 0: it cannot be read, or is empty. */
 size_t maps_text_sigsafe(const char *path, char *to, size_t room);
 
+/* Memory of a device may mind being read. What mmap() gave for MAP_SHARED and MAP_ANONYMOUS is
+ * called /dev/zero and is ordinary memory. */
+bool maps_is_device(const struct maps_line *line);
+
 /* A descriptor, or a negative errno. */
 long maps_open_sigsafe(void);
 

@@ -165,7 +165,7 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 	uint64_t at = line->low, low, rsp = crash->gregs[LOG_GREG_RSP];
 
 	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
-	    !memcmp(line->path, "/dev/", 5) || (rsp >= line->low && rsp < line->high) ||
+	    maps_is_device(line) || (rsp >= line->low && rsp < line->high) ||
 	    !strcmp(line->path, "[stack]"))
 		return;
 	while (memory_next_foreign_sigsafe(&at, line->high, &low))

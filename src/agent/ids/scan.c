@@ -103,7 +103,7 @@ static void line_read(struct scan *scan, const struct maps_line *line)
 
 	scan->file_end = line->inode ? line->high : 0;
 	if (!line->readable || !line->writable || log_holds_sigsafe(line->low) ||
-	    !memcmp(line->path, "/dev/", 5))
+	    maps_is_device(line))
 		return;
 	while (memory_next_foreign_sigsafe(&at, line->high, &low))
 		range_read(scan, line, low, at, globals);

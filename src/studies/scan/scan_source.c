@@ -29,9 +29,9 @@ static bool is_code(const struct mapping *mapping)
 
 static bool is_emitted(const struct mapping *mapping)
 {
-	return is_code(mapping) && (!mapping->path || mapping->path[0] == '\0' ||
-				    strncmp(mapping->path, "[anon", 5) == 0 ||
-				    strncmp(mapping->path, "/memfd:", 7) == 0);
+	return is_code(mapping) &&
+	       (!mapping->path || mapping->path[0] == '\0' ||
+		strncmp(mapping->path, "[anon", 5) == 0 || mapping_is_shared_memory(mapping));
 }
 
 static bool is_wanted(const struct scan_request *request, const struct mapping *mapping)

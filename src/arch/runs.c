@@ -5,7 +5,6 @@
  * mov rax, rdx). Which register has its value from which is a graph of a few nodes; a pointer runs
  * if the way back from it comes to a circle that something is added on.
  */
-#include <string.h>
 
 #include "arch/arch.h"
 #include "arch/store_inside.h"

@@ -13,6 +13,8 @@
 
 /* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
 #define DB_INDEX_BYTES 32768
+/* A row, and whatever an expression makes: nothing of ours comes near. */
+#define DB_VALUE_BYTES (32 << 20)
 
 static int no_space(const struct db *db, struct err *err)
 {
@@ -81,14 +83,15 @@ int db_distrust(struct db *db, struct err *err)
 	int64_t strangers = 0;
 	int r;
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		(void)sqlite3_db_config(db->handle, settings[i].option, settings[i].value, NULL);
+	(void)sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, DB_VALUE_BYTES);
 	r = db_exec(db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", err);
 	if (r == 0)
 		r = db_get_int(
 			db,
-			"SELECT count(*) FROM sqlite_master WHERE type IN ('trigger', 'view')"
-			" OR sql LIKE 'CREATE VIRTUAL %'",
+			"SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')"
+			" OR coalesce(rootpage, 0) < 1", /* virtual tables have none */
 			&strangers, err);
 	if (r < 0 || strangers == 0)
 		return r;

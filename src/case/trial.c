@@ -4,7 +4,6 @@
 #include "case/case.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/fault.h"

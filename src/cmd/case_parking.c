@@ -14,7 +14,6 @@
 #include "report/report_case.h"
 #include "report/wording.h"
 #include "run/settings.h"
-#include "studies/overview/overview.h"
 #include "studies/overview/surroundings.h"
 
 #define GATE_CONFIDENCE 0.99

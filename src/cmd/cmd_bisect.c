@@ -10,6 +10,7 @@
 #include "base/value.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
+#include "model/secret.h"
 #include "report/report_bisect.h"
 #include "studies/bisect/bisect.h"
 
@@ -142,6 +143,7 @@ static void show(void *ctx, const struct bisect_view *view)
 static void identify(struct strbuf *identity, const struct bisect_options *options,
 		     const struct commit_history *h)
 {
+	AUTO(mem_freep) char *build = options->build ? secret_word(options->build, NULL) : NULL;
 	uint64_t hash = HASH_START;
 
 	for (size_t i = 0; i < h->commits.count; i++)
@@ -150,8 +152,8 @@ static void identify(struct strbuf *identity, const struct bisect_options *optio
 		    h->commits.items[h->commits.count - 1], h->commits.count,
 		    (unsigned long long)hash);
 	strbuf_addf(identity, "first-parent %d\nprefix %s\n", options->first_parent, h->prefix);
-	if (options->build)
-		strbuf_addf(identity, "build %zu:%s\n", strlen(options->build), options->build);
+	if (build)
+		strbuf_addf(identity, "build %zu:%s\n", strlen(build), build);
 	if (options->signature)
 		strbuf_addf(identity, "signature %s\n", options->signature);
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "report/report_bisect.h"
@@ -80,24 +79,16 @@ static int run_trials(const struct invocation *inv, struct trial_setup *setup,
 	const struct step_options *options = inv->options;
 	struct progress progress;
 	struct repro_request request = {
-		.settings = &setup->settings,
-		.observer = setup->observer,
-		.program = inv->program,
-		.slot_env = &setup->slot_env,
-		.jobs = (unsigned int)options->trial.jobs,
 		.trials = wanted,
 		.failures = 1,
-		/* Each commit is another program, even when its file is the same. */
-		.fresh = true,
-		.progress = progress_show,
-		.progress_ctx = &progress,
 	};
 	int r = trial_setup_open(setup, options->common.case_dir, cs, err);
 
 	if (r < 0)
 		return r;
-	request.identity = trial_setup_identity(setup, "bisect-step");
-	progress_init(&progress);
+	request.series = trial_setup_series(setup, &options->trial, inv, &progress);
+	/* Each commit is another program, even when its file is the same. */
+	request.series.fresh = true;
 	r = repro_run(*cs, &request, result, err);
 	progress_end(&progress);
 	return r;

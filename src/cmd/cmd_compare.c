@@ -192,10 +192,6 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	AUTO(strbuf_deinit) struct strbuf watch = { 0 };
 	struct progress progress;
 	struct compare_request request = {
-		.settings = &setup.settings,
-		.program = inv->program,
-		.slot_env = &setup.slot_env,
-		.jobs = (unsigned int)options->trial.jobs,
 		.arms = arms->list,
 		.arm_count = arms->count,
 		.watch = &watch,
@@ -203,9 +199,6 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 		.stop_early = options->stop_early,
 		.mirrored = options->order == ORDER_ABBA,
 		.apart = true,
-		.fresh = options->trial.fresh,
-		.progress = progress_show,
-		.progress_ctx = &progress,
 	};
 	int r = trial_seed(options->seed, &request.seed, err);
 
@@ -220,9 +213,7 @@ static int compare(const struct invocation *inv, const struct arms *arms,
 	if (r < 0)
 		return r;
 	identify_arms(&setup.identity, options);
-	request.identity = trial_setup_identity(&setup, "compare");
-	request.observer = setup.observer;
-	progress_init(&progress);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
 	r = compare_run(*cs, &request, result, err);
 	progress_end(&progress);
 	if (r == 0 && result->program_changed)

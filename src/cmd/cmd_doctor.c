@@ -1,11 +1,8 @@
 /* `redhand doctor`: what works on this machine, and with this program. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/common.h"
 #include "doctor/doctor.h"

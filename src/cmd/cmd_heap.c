@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "report/report_growth.h"
@@ -152,13 +151,7 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	struct progress progress;
 	struct growth_request request = {
-		.settings = &setup.settings,
-		.program = inv->program,
-		.slot_env = &setup.slot_env,
-		.jobs = (unsigned int)options->trial.jobs,
 		.trials = options->trials > 0 ? (unsigned int)options->trials : GROWTH_TRIALS,
-		.progress = progress_show,
-		.progress_ctx = &progress,
 	};
 	int r = check_growth(options, err);
 
@@ -166,8 +159,7 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 		r = prepare(inv, OBSERVE_IDS, &setup, cs, err);
 	if (r < 0)
 		return r;
-	request.identity = trial_setup_identity(&setup, "heap");
-	progress_init(&progress);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
 	r = growth_run(*cs, &request, report, err);
 	progress_end(&progress);
 	return r;
@@ -306,14 +298,7 @@ static int heap(const struct invocation *inv, struct heap_report *report, struct
 	const struct heap_options *options = inv->options;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	struct progress progress;
-	struct heap_request request = {
-		.settings = &setup.settings,
-		.program = inv->program,
-		.slot_env = &setup.slot_env,
-		.jobs = (unsigned int)options->trial.jobs,
-		.progress = progress_show,
-		.progress_ctx = &progress,
-	};
+	struct heap_request request = { 0 };
 	int r = fill_request(options, &request, err);
 
 	if (r == 0)
@@ -321,8 +306,7 @@ static int heap(const struct invocation *inv, struct heap_report *report, struct
 	if (r < 0)
 		return r;
 	identify(&setup.identity, options);
-	request.identity = trial_setup_identity(&setup, "heap");
-	progress_init(&progress);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
 	r = heap_run(*cs, &request, report, err);
 	progress_end(&progress);
 	return r == 0 ? heap_store_evidence(*cs, report, err) : r;

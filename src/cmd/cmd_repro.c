@@ -46,16 +46,9 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 	struct progress progress;
 	bool open_end = options->failures > 0 || options->precision > 0;
 	struct repro_request request = {
-		.settings = &setup.settings,
-		.program = inv->program,
-		.slot_env = &setup.slot_env,
-		.jobs = (unsigned int)options->trial.jobs,
 		.trials = options->trials > 0 || open_end ? options->trials : TRIALS_DEFAULT,
 		.failures = options->failures,
 		.precision = options->precision,
-		.fresh = options->trial.fresh,
-		.progress = progress_show,
-		.progress_ctx = &progress,
 	};
 	int r = trial_setup_init(&setup, &options->trial, "repro", inv->program, err);
 
@@ -63,9 +56,7 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
 	if (r < 0)
 		return r;
-	request.identity = trial_setup_identity(&setup, "repro");
-	request.observer = setup.observer;
-	progress_init(&progress);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
 	r = repro_run(*cs, &request, result, err);
 	progress_end(&progress);
 	if (r == 0 && result->program_changed)

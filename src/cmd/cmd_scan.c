@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/strbuf.h"
 #include "case/case.h"
 #include "cmd/common.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/log.h"
 #include "base/strbuf.h"
 #include "base/value.h"
 #include "base/which.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "plan/watch/resolve.h"
@@ -116,17 +115,10 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 					   .flags = (options->after_free ? RESOLVE_AFTER_FREE : 0) |
 						    (options->stop ? RESOLVE_STOP : 0),
 					   .say = common_say };
-	struct watch_request request = { .settings = &setup.settings,
-					 .program = inv->program,
-					 .slot_env = &setup.slot_env,
-					 .jobs = options->stop ? 1
-							       : (unsigned int)options->trial.jobs,
-					 .trials = options->trials,
+	struct watch_request request = { .trials = options->trials,
 					 .failures = options->failures,
 					 .stop = options->stop,
-					 .stopped = say_stopped,
-					 .progress = progress_show,
-					 .progress_ctx = &progress };
+					 .stopped = say_stopped };
 	int r = check(options, err);
 
 	if (r == 0)
@@ -156,8 +148,9 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	for (size_t i = 0; i < options->on.count; i++)
 		strbuf_addf(&setup.identity, "on %s\n", options->on.items[i]);
 	strbuf_addf(&setup.identity, "when %s\n", options->when ? options->when : "");
-	request.identity = trial_setup_identity(&setup, "watch");
-	progress_init(&progress);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
+	if (options->stop)
+		request.series.jobs = 1;
 	r = watch_run(*cs, &request, report, err);
 	progress_end(&progress);
 	return r;

@@ -1,6 +1,5 @@
 #include "cmd/trial_options.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include "base/when.h"
 #include "base/which.h"
 #include "case/notebook.h"
+#include "cmd/progress.h"
 #include "cmd/trial_options_inside.h"
 #include "model/secret.h"
 #include "report/wording.h"
@@ -589,6 +589,22 @@ struct series_identity trial_setup_identity(const struct trial_setup *setup, con
 	return (struct series_identity){ .command = command,
 					 .settings = strbuf_str(&setup->identity),
 					 .program = strbuf_str(&setup->program) };
+}
+
+struct series_request trial_setup_series(const struct trial_setup *setup,
+					 const struct trial_options *options,
+					 const struct invocation *inv, struct progress *progress)
+{
+	progress_init(progress);
+	return (struct series_request){ .identity = trial_setup_identity(setup, inv->command->name),
+					.settings = &setup->settings,
+					.observer = setup->observer,
+					.program = inv->program,
+					.slot_env = &setup->slot_env,
+					.jobs = (unsigned int)options->jobs,
+					.fresh = options->fresh,
+					.progress = progress_show,
+					.progress_ctx = progress };
 }
 
 /* A build meanwhile: whoever reads the result must know that it is of two programs. */

@@ -4,6 +4,7 @@
 #include "cmd/common.h"
 #include "plan/hooks/libraries.h"
 #include "run/job.h"
+#include "studies/series/repro.h"
 #include "studies/watch/mode.h"
 
 /*
@@ -85,6 +86,12 @@ int trial_setup_init_later(struct trial_setup *setup, const struct trial_options
  * is the caller's to free, NULL when there is nothing to say. */
 int trial_setup_watch(struct trial_setup *setup, enum watch_mode wanted, char **ret_reason,
 		      struct err *err);
+
+/* What a study is told, once the case is open; begins to show progress. */
+struct progress;
+struct series_request trial_setup_series(const struct trial_setup *setup,
+					 const struct trial_options *options,
+					 const struct invocation *inv, struct progress *progress);
 
 /* The files that its names are looked up in; points into `setup`. */
 struct libraries_request trial_setup_files(const struct trial_setup *setup);

@@ -2,7 +2,6 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <elfutils/libdwfl.h>
 

@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/auto.h"
 #include "base/fd.h"
 #include "base/now.h"
 #include "debuginfo/debuginfod.h"

@@ -320,6 +320,8 @@ unsigned int guards_trials(const struct bench *bench);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */
+/* Coins about freed blocks or new ones; the caller frees what it returns, after the trials. */
+char *random_fill_request(struct heap_request *ret, const char *settings, bool fresh);
 int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err);
 /* Is there time for it? Else what it would take is told. */
 bool random_fill_worth(struct bench *bench, bool fresh);

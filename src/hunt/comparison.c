@@ -113,7 +113,7 @@ static int run(struct inquiry *inq, struct compare_request *compare, struct arms
 	int r = compare_run(inq->cs, compare, &result, inq->err);
 
 	if (r == 0)
-		r = case_series(inq->cs, &compare->identity, 0, &found, inq->err);
+		r = case_series(inq->cs, &compare->series.identity, 0, &found, inq->err);
 	if (r == 0)
 		r = tally_load(&tally, inq->cs, found.id, inq->err);
 	if (r < 0)
@@ -137,27 +137,23 @@ int hunt_compare(struct inquiry *inq, const struct arms_request *asked, struct a
 		series_settings_with(inq->how.plain_settings, "command", "command 7:compare\n");
 	struct counting counting = { inq, asked };
 	struct arm arms[ARMS_MAX] = { 0 };
-	struct compare_request compare = { .settings = inq->how.plain.settings,
-					   .observer = inq->how.plain.observer,
-					   .program = asked->program,
-					   .slot_env = asked->env,
-					   .jobs = inq->how.jobs,
+	struct compare_request compare = { .series = hunt_series(inq, &inq->how.plain),
 					   .arms = arms,
 					   .arm_count = asked->count,
 					   .trials = asked->trials,
 					   .seed = request->seed,
 					   .stop_early = asked->stop_early,
 					   .enough = asked->until_failures > 0 ? enough : NULL,
-					   .enough_ctx = &counting,
-					   .fresh = request->fresh,
-					   .progress = request->show.progress,
-					   .progress_ctx = request->show.ctx };
+					   .enough_ctx = &counting };
 	int r = 0;
 
+	compare.series.program = asked->program;
+	compare.series.slot_env = asked->env;
 	identify(asked, settings, &identity);
-	compare.identity = (struct series_identity){ .command = "compare",
-						     .settings = strbuf_str(&identity),
-						     .program = inq->how.plain.identity.program };
+	compare.series.identity =
+		(struct series_identity){ .command = "compare",
+					  .settings = strbuf_str(&identity),
+					  .program = inq->how.plain.identity.program };
 	*ret = (struct arms_outcome){ 0 };
 	for (unsigned int i = 0; i < asked->count && r == 0; i++)
 		r = arm_parse(asked->arms[i], &arms[i], inq->err);

@@ -6,7 +6,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "judge/judge.h"

@@ -53,6 +53,9 @@ struct experiment_ops {
 	int (*run)(struct inquiry *inq);
 };
 
+/* EXPERIMENT(homes, .name = "homes", …): the row that experiments/table.c has. */
+#define EXPERIMENT(id, ...) const struct experiment_ops experiment_##id = { __VA_ARGS__ }
+
 /* experiments/table.c */
 extern const struct experiment_ops *const experiments[];
 extern const size_t experiment_count;

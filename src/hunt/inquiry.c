@@ -30,6 +30,19 @@ static void begin(struct inquiry *inq)
 	how->env = request->slot_env;
 }
 
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look)
+{
+	return (struct series_request){ .identity = look->identity,
+					.settings = look->settings,
+					.observer = look->observer,
+					.program = inq->how.program,
+					.slot_env = inq->how.env,
+					.jobs = inq->how.jobs,
+					.fresh = inq->request->fresh,
+					.progress = inq->request->show.progress,
+					.progress_ctx = inq->request->show.ctx };
+}
+
 static void end(struct inquiry *inq)
 {
 	inq->how.plain.settings->shared.budget = inq->how.close.settings->shared.budget = NULL;

@@ -99,6 +99,7 @@ struct inquiry {
 	struct known known;
 	struct bench *bench; /* while it is asked who did it; else NULL */
 	struct who *who;
+	uint64_t outcome; /* what each trial with guards showed to the outside; 0: not the same */
 	struct evidence_list evidence;
 };
 
@@ -134,6 +135,9 @@ int reported_look(struct inquiry *inq);
  * brought when it has ended. `price` NULL: the experiment's own. */
 int choice_run(struct inquiry *inq, const struct experiment_ops *ops, const struct price *price,
 	       int (*run)(struct inquiry *inq));
+
+/* inquiry.c: a series of trials, as they are run now. */
+struct series_request hunt_series(const struct inquiry *inq, const struct hunt_look *look);
 
 /* Stores a statement about a question, and shows it: DECIDE() about the one that is asked. */
 int decide(struct inquiry *inq, const char *stage, const struct said *said);

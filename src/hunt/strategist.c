@@ -8,7 +8,6 @@
 #include "hunt/inquiry.h"
 
 #include "judge/judge.h"
-#include "search/stats/rate.h"
 
 #define RATE_UNKNOWN 0.2 /* until something is known */
 #define TRIAL_S_UNKNOWN 1.0

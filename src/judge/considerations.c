@@ -788,7 +788,7 @@ const struct consideration considerations[] = {
 
 const size_t consideration_count = ARRAY_SIZE(considerations);
 
-static bool holds(const struct consideration *c, const struct weighing *w)
+bool consideration_holds(const struct consideration *c, const struct weighing *w)
 {
 	return c->of_store ? is_store(w) && c->of_store(store(w)) : c->holds(w);
 }
@@ -803,7 +803,8 @@ void consider(const struct rule *rule, const struct facts *facts, struct proof *
 		const struct consideration *c = &considerations[i];
 		struct said *doubt;
 
-		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) || !holds(c, &w))
+		if (c->effect != DOUBT || !(c->classes & BIT(rule->class)) ||
+		    !consideration_holds(c, &w))
 			continue;
 		doubt = said_new(&proof->doubts);
 		SAY(doubt, c->name);
@@ -818,7 +819,8 @@ const struct consideration *consider_cleared(const struct facts *facts,
 	struct weighing w = { .facts = facts, .write = write };
 
 	for (size_t i = 0; i < consideration_count; i++)
-		if (considerations[i].effect == CLEARS && holds(&considerations[i], &w))
+		if (considerations[i].effect == CLEARS &&
+		    consideration_holds(&considerations[i], &w))
 			return &considerations[i];
 	return NULL;
 }

@@ -36,6 +36,8 @@ struct consideration {
 extern const struct consideration considerations[];
 extern const size_t consideration_count;
 
+bool consideration_holds(const struct consideration *row, const struct weighing *w);
+
 /* Adds every doubt that holds to the proof, in the order of the table. */
 void consider(const struct rule *rule, const struct facts *facts, struct proof *proof);
 

@@ -90,7 +90,8 @@ static struct said_value unfailed_value(const struct rule *rule, const struct fa
 	else
 		SAY(&said, "unfailed", said_number(f->trials),
 		    said_flag(rule->class == VERDICT_OVER_READ ||
-			      rule->class == VERDICT_USE_AFTER_FREE));
+			      rule->class == VERDICT_USE_AFTER_FREE ||
+			      rule->class == VERDICT_UNINITIALISED));
 	return said_part(&said);
 }
 

@@ -4,7 +4,6 @@
 #include "judge/ledger.h"
 
 #include <assert.h>
-#include <math.h>
 
 #include "judge/store_facts.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "judge/ledger.h"
-#include "judge/store_facts.h"
 
 #define RUNS_LEAST 12u /* all of which failed: then it is said of every run */
 #define RECURS 3u      /* frames of one function: it calls itself */

@@ -280,7 +280,14 @@ bool freed_block_recycled(const struct evidence *e)
 
 bool place_shared(const struct evidence *e)
 {
-	return e->kind == EVIDENCE_FREED_USE && e->freed_use->place_reused;
+	bool recycled;
+	const struct block_life *block;
+
+	if (e->kind == EVIDENCE_FREED_USE)
+		return e->freed_use->place_reused;
+	block = freed_block(e, &recycled);
+	return block && !block->poison &&
+	       (block->python || block->value - block->start >= BLOCK_MIDST);
 }
 
 /* The one to tell of two: more than a crash, then one that the failure goes with, then one that

@@ -186,7 +186,7 @@ static struct said_value bytes_value(const struct write_seen *w)
 
 	if (w->copy && w->store_len >= HUGE_LEN)
 		SAY(&said, "wrote:huge", said_number(w->store_len),
-		    said_signed((int64_t)w->store_len));
+		    said_signed((int64_t)w->store_len), said_flag(w->store_len == COPY_NEGATIVE));
 	else
 		SAY(&said, "wrote:bytes", said_count(w->width),
 		    said_flag(w->flags & WRITE_AT_MOST));

@@ -173,6 +173,7 @@ bool beside_find(const struct investigation *inv, struct beside *ret)
 		if (found.passed.count == 0)
 			continue;
 		best = rank_of(inv, w);
+		found.failed.moment = best % 4 > 0 ? BESIDE_FAILED : BESIDE_KNOWN;
 		beside_deinit(ret);
 		*ret = found;
 	}
@@ -208,7 +209,7 @@ bool beside_odd(const struct beside *beside, const struct beside_row *row, unsig
 const char *beside_moment_name(enum beside_moment moment)
 {
 	static const char *const names[BESIDE_MOMENTS] = { "failure", "same-code", "store-before",
-							   "last-store" };
+							   "last-store", "other-store" };
 
 	return names[moment];
 }

@@ -13,6 +13,7 @@ enum beside_moment {
 	BESIDE_SAME,	/* after the last store by the same code */
 	BESIDE_EARLIER, /* that code did not write there: after the store that came before */
 	BESIDE_LAST,	/* the same, and there was none: after the last one */
+	BESIDE_KNOWN,	/* of a failing run: after another store; of that one no bytes are known */
 	BESIDE_MOMENTS,
 };
 

@@ -63,6 +63,10 @@ struct block_life {
 	struct stack allocated, freed;
 };
 
+/* A pointer this far inside of a freed block may be older than the block: what small ones leave is
+ * put together. Headers of allocators and base classes are smaller. */
+#define BLOCK_MIDST 1024
+
 void block_life_deinit(struct block_life *block);
 void block_life_free(struct block_life *block);			   /* NULL is fine */
 struct block_life *block_life_dup(const struct block_life *block); /* NULL gives NULL */

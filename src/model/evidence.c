@@ -70,6 +70,19 @@ void evidence_list_deinit(struct evidence_list *list)
 	VEC_FREE(&list->list, evidence, evidence_deinit(evidence));
 }
 
+void evidence_drop(struct evidence_list *list,
+		   bool (*is)(const struct evidence *evidence, const void *ctx), const void *ctx)
+{
+	size_t kept = 0;
+
+	VEC_FOREACH (&list->list, e)
+		if (is(e, ctx))
+			evidence_deinit(e);
+		else
+			list->list.items[kept++] = *e;
+	list->list.count = kept;
+}
+
 bool evidence_fenced(const struct evidence *evidence)
 {
 	if (evidence->kind == EVIDENCE_CANARY)

@@ -184,6 +184,7 @@ struct write_seen {
 	/* It is part of a copy or a fill by the C library: store_start is where that began, by its
 	 * own arguments, and `base` the block there; store_len what is known of its length. */
 	bool copy;
+#define COPY_NEGATIVE (UINT64_C(1) << 63) /* store_len: below zero, no more is known */
 	enum free_basis free_basis;
 	struct block_bytes block;
 };
@@ -525,6 +526,10 @@ struct evidence_list {
 struct evidence evidence_new(enum evidence_kind kind, uint64_t trial, bool failing);
 void evidence_deinit(struct evidence *evidence);
 void evidence_list_deinit(struct evidence_list *list);
+
+/* Takes out all pieces that `is` says yes of. */
+void evidence_drop(struct evidence_list *list,
+		   bool (*is)(const struct evidence *evidence, const void *ctx), const void *ctx);
 
 /* Adds the record of an experiment. */
 void evidence_add_experiment(struct evidence_list *list, const struct experiment_made *made);

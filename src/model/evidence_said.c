@@ -156,7 +156,8 @@ static void odds(const struct evidence *evidence, struct said *ret)
 
 	SAY(ret, "evidence:odds", said_flag(o->otherwise), said_number(o->garbage_failed),
 	    said_number(o->garbage), said_home(&o->home), said_number(o->zeroed_failed),
-	    said_number(o->zeroed), said_real(o->p), said_site(&o->allocated));
+	    said_number(o->zeroed), said_real(o->p), said_site(&o->allocated),
+	    said_flag(!evidence->failing));
 }
 
 static void fault_value(const struct evidence *evidence, struct said *ret)

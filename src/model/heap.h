@@ -199,6 +199,8 @@ struct heap_report {
 	 * places. */
 	char *crash_place;
 	bool crashes_differ;
+	uint64_t outcome;	/* what trials with guards showed to the outside; 0: none, … */
+	bool outcomes_differ;	/* … or not the same each time */
 	struct rate fence_rate; /* of the trials with fences that came after those with guards */
 	struct rate exact_rate; /* of those with fences right at the last byte, which some programs
 				   do not bear */

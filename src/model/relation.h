@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/vec.h"
 #include "model/verdict.h"
 
 /*

@@ -75,16 +75,19 @@ unsigned int secret_print(char *const *words)
 	return any ? (unsigned int)((h ^ h >> 16) & 0xffff) | 1u : 0;
 }
 
-/* Of several lines, such as a private key, each may be printed by itself. */
-static void learn(struct secrets *list, const char *value, size_t len)
+/* Of several lines, such as a private key, each may be printed by itself; an argument may be a line
+ * for a shell, whose first word is the value. */
+static void learn(struct secrets *list, const char *value, size_t len, bool argument)
 {
-	const char *end = value + len, *newline;
+	const char *end = value + len, *newline, *space = memchr(value, ' ', len);
 
 	for (uint32_t i = 0; i < list->count; i++)
 		if (list->values[i].bytes == len &&
 		    memcmp(list->text + list->values[i].at, value, list->values[i].len) == 0)
 			return;
 	secrets_add(list, value, len, 0);
+	if (argument && space && space - value >= SECRET_SHORTEST)
+		secrets_add(list, value, (size_t)(space - value), 0);
 	for (const char *at = value; memchr(value, '\n', len) && at < end; at = newline + 1) {
 		newline = memchr(at, '\n', (size_t)(end - at));
 		newline = newline ? newline : end;
@@ -101,7 +104,7 @@ static void learn_words(struct secrets *list, char *const *words, bool arguments
 		struct secret_span span = find(*words, before, 0);
 
 		for (; span.len > 0; span = find(*words, before, span.at + span.len))
-			learn(list, *words + span.at, span.len);
+			learn(list, *words + span.at, span.len, arguments);
 		before = arguments ? *words : NULL;
 	}
 }

@@ -1,7 +1,5 @@
 #include "read/crash_reading.h"
 
-#include <string.h>
-
 #include "base/cstr.h"
 #include "read/pointers.h"
 
@@ -66,12 +64,13 @@ static struct block_life *life_of(struct event_log *log, const struct log_block 
 	return life;
 }
 
-/* Both were freed, and nobody saw which of them the pointer was to. */
+/* Nobody saw which of them the pointer was to. The place of an object always had others. */
 static bool is_shared(struct event_log *log, const struct log_block *block)
 {
 	struct log_block former;
 
-	return block_former(log, block, &former) && former.context != block->context;
+	return block->api == LOG_API_PYTHON_OBJECT || block->value - block->start >= BLOCK_MIDST ||
+	       (block_former(log, block, &former) && former.context != block->context);
 }
 
 static void tell_freed_use(const struct crash_reading *crashed, const struct log_block *block,

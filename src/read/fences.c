@@ -3,7 +3,6 @@
  * before it, or in it after its free.
  */
 #include <signal.h>
-#include <string.h>
 
 #include "arch/arch.h"
 #include "arch/operands.h"

@@ -354,12 +354,21 @@ static uint64_t rep_left(const struct hit *caught, const struct writer *writer)
 	return register_called(caught, "rcx") * (writer->store.width > 0 ? writer->store.width : 1);
 }
 
-/* As long as the first argument is where it was, so is the third. One that is negative makes the
- * copy begin at its end, which is before its start. */
+/* As long as the first argument is where it was, so is the third. */
+static bool has_length(const struct hit *caught)
+{
+	return register_called(caught, "rax") == register_called(caught, "rdi");
+}
+
+/* A length that is negative makes the copy begin, or end, before its start. mempcpy() shares this
+ * code and returns its end, below which its first argument stays. */
 static bool is_negative(const struct hit *caught)
 {
-	return register_called(caught, "rax") == register_called(caught, "rdi") &&
-	       (int64_t)register_called(caught, "rdx") < 0;
+	uint64_t start = register_called(caught, "rax");
+
+	return has_length(caught)
+		       ? (int64_t)register_called(caught, "rdx") < 0
+		       : caught->hit->address < start && register_called(caught, "rdi") > start;
 }
 
 /* As far as it is known. */
@@ -368,7 +377,7 @@ static uint64_t copy_length(const struct hit *caught, const struct writer *write
 	uint64_t at = register_called(caught, "rdi");
 
 	if (is_negative(caught))
-		return register_called(caught, "rdx");
+		return has_length(caught) ? register_called(caught, "rdx") : COPY_NEGATIVE;
 	if (strncmp(writer->store.text, "rep ", 4) == 0 && at > start)
 		return at - start + rep_left(caught, writer);
 	return (writer->high > start ? writer->high : caught->hit->address + 1) - start;

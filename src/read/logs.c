@@ -252,6 +252,7 @@ static void note_trouble(struct event_logs *logs, struct event_log *log)
 		[LOG_RETIRED_FILE] = "retired:file",
 		[LOG_RETIRED_SELF_FAULT] = "retired:self-fault",
 		[LOG_RETIRED_SANDBOX] = "retired:sandbox",
+		[LOG_RETIRED_TRACED] = "retired:traced",
 	};
 	const struct log_header *header = &log->reader.header;
 	const struct log_damage *damage = &log->reader.damage;

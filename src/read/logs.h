@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/err.h"
 #include "base/vec.h"
 #include "debuginfo/symbols.h"
 #include "model/mappings.h"

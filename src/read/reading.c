@@ -9,6 +9,7 @@
 #include "read/logs_open.h"
 #include "read/poison_found.h"
 #include "read/sanitizer_report.h"
+#include "wire/checksum.h"
 
 #define REPORT_MAX (2u << 20) /* of output, from its end */
 
@@ -229,6 +230,21 @@ char *reading_clash(struct reading *reading)
 		line = clash_read(text);
 	}
 	return line;
+}
+
+uint64_t reading_outcome(const struct reading *reading)
+{
+	static const char *const streams[] = { "stderr", "stdout" };
+	AUTO(mem_freep) char *text = mem_alloc(REPORT_MAX);
+	const struct trial_end *end = reading->of.end;
+	uint64_t sum = end ? checksum_mix((uint64_t)end->exit_status, (uint64_t)end->signal) : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
+		size_t len = read_stream(reading, streams[i], text, REPORT_MAX);
+
+		sum = checksum_add(checksum_mix(sum, len), text, len);
+	}
+	return sum | 1;
 }
 
 const struct truncations *reading_truncations(struct reading *reading)

@@ -76,6 +76,9 @@ const struct reported *reading_reported(struct reading *reading);
  * frees it. NULL: none does. */
 char *reading_clash(struct reading *reading);
 
+/* What it showed to the outside, as a checksum: how it ended and what it printed last. Never 0. */
+uint64_t reading_outcome(const struct reading *reading);
+
 /* Files that its processes made shorter. */
 const struct truncations *reading_truncations(struct reading *reading);
 

@@ -1,7 +1,5 @@
 #include "read/timeline.h"
 
-#include <string.h>
-
 #define TESTS_TOLD 10
 
 /* A place in the run: the order of records where that is known, else the time. */

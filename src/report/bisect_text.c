@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "report/report_bisect.h"
 #include "report/text.h"
 

@@ -311,21 +311,18 @@ static void print_fence(const struct heap_report *report, FILE *out)
 	if (blocks == 0)
 		put(out, "no block had one\n");
 	else
-		(void)fprintf(
-			out, "%" PRIu64 " of %" PRIu64 " blocks (%.1f %%) ended at a closed page\n",
-			fence->fenced, blocks, 100.0 * (double)fence->fenced / (double)blocks);
+		put(out, "%" PRIu64 " of %" PRIu64 " blocks (%.1f %%) ended at a closed page\n",
+		    fence->fenced, blocks, 100.0 * (double)fence->fenced / (double)blocks);
 	if (fence->level > 0)
-		(void)fprintf(
-			out,
-			"Not all fit: contexts that make many blocks took turns; %u trials with "
-			"fences cover all of them.\n",
-			1u << fence->level);
+		put(out,
+		    "Not all fit: contexts that make many blocks took turns; %u trials with "
+		    "fences cover all of them.\n",
+		    1u << fence->level);
 	if (fence->untold > 0)
-		(void)fprintf(
-			out,
-			"The system calls of %u process%s could not be followed: closed pages "
-			"were errors to them.\n",
-			fence->untold, fence->untold == 1 ? "" : "es");
+		put(out,
+		    "The system calls of %u process%s could not be followed: closed pages "
+		    "were errors to them.\n",
+		    fence->untold, fence->untold == 1 ? "" : "es");
 }
 
 static void print_head(const struct heap_report *report, FILE *out)
@@ -366,14 +363,13 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 		put(out, "\nNo block was looked at, so this says nothing: the program has "
 			 "an allocator of its own, was killed, or ran unobserved.\n");
 	else if (report->findings.count == 0)
-		(void)fprintf(
-			out, "\nNo damaged block, no bad free and no %s was seen.%s\n",
-			report->fence_trials > 0 ? "access behind a block or to a freed one"
-						 : "write to a freed block",
-			report->heap.failed > 0
-				? " What was written wrongly inside a block has no guard to "
-				  "break: redhand chase looks for who wrote what a crash read."
-				: "");
+		put(out, "\nNo damaged block, no bad free and no %s was seen.%s\n",
+		    report->fence_trials > 0 ? "access behind a block or to a freed one"
+					     : "write to a freed block",
+		    report->heap.failed > 0
+			    ? " What was written wrongly inside a block has no guard to "
+			      "break: redhand chase looks for who wrote what a crash read."
+			    : "");
 	for (size_t i = 0; i < report->findings.count && i < shown; i++)
 		print_finding(report, &report->findings.items[i], i + 1, verbose, out);
 	if (report->findings.count > shown)

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "base/strbuf.h"
@@ -159,7 +158,8 @@ static bool printed;
 void json_print(json_t *document, FILE *out)
 {
 	printed = true;
-	(void)json_dumpf(document, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
+	(void)json_dumpf(document, out,
+			 JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
 	put(out, "\n");
 	json_decref(document);
 }

@@ -4,7 +4,6 @@
 #include "report/md_parts.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "report/markdown.h"
 #include "report/text.h"

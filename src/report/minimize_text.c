@@ -48,21 +48,19 @@ static void print_headline(const struct minimize_result *result, FILE *out)
 		    "No failure has stood out yet in %" PRIu64 " runs of the full list (%zu %s).\n",
 		    result->trials, result->total, result->nouns);
 	else if (result->verdict == MINIMAL_COUNT_MATTERS)
-		(void)fprintf(
-			out,
-			"The number of %s matters, not which: no small list of them brings it "
-			"out, and other %s of the same number do as well.\n",
-			result->nouns, result->nouns);
+		put(out,
+		    "The number of %s matters, not which: no small list of them brings it "
+		    "out, and other %s of the same number do as well.\n",
+		    result->nouns, result->nouns);
 	else if (result->verdict == MINIMAL_FOUND)
 		put(out, "%zu of %zu %s bring it out, and each is needed: %.1f %% sure\n", count,
 		    result->total, result->total == 1 ? result->noun : result->nouns,
 		    result->confidence * 100);
 	else
-		(void)fprintf(
-			out,
-			"Not minimal yet: the shortest list seen to fail so far has %zu of %zu "
-			"%s; about %.0f more trials are expected\n",
-			count, result->total, result->nouns, result->to_go);
+		put(out,
+		    "Not minimal yet: the shortest list seen to fail so far has %zu of %zu "
+		    "%s; about %.0f more trials are expected\n",
+		    count, result->total, result->nouns, result->to_go);
 	if (target)
 		put(out, "Chased: %s  %s\n", target->signature.id, target->signature.summary);
 }

@@ -1,5 +1,4 @@
 #include "report/report_doctor.h"
-#include "report/text.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -25,8 +24,9 @@ static const char *const status_colours[] = {
 /* Findings quote files and settings: nothing of that may reach a terminal as it is. */
 static void print_finding(const struct finding *finding, bool colour, FILE *out)
 {
-	put(out, "  %s%-7s%s  %s: ", colour ? status_colours[finding->status] : "",
-	    status_names[finding->status], colour ? "\033[0m" : "", finding->title);
+	(void)fprintf(out, "  %s%-7s%s  ", colour ? status_colours[finding->status] : "",
+		      status_names[finding->status], colour ? "\033[0m" : "");
+	put(out, "%s: ", finding->title);
 	text_print(finding->found, out);
 	put(out, "\n");
 	if (finding->status == FINDING_OK)
@@ -154,7 +154,7 @@ int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err 
 			  json_of_program(diagnosis));
 	int r;
 
-	r = document ? json_dumpf(document, out, JSON_INDENT(2)) : -1;
+	r = document ? json_dumpf(document, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) : -1;
 	json_decref(document);
 	if (r < 0)
 		return err_set(err, -EIO, "cannot write the JSON document");

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <stdint.h>
 #include <stdio.h>
 
 /* Schema redhand/serve/1 (docs/json.md): where the page is, as soon as it is there. */

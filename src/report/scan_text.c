@@ -5,7 +5,6 @@
 #include "report/report_scan.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/strbuf.h"
 #include "report/text.h"

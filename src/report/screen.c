@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "report/text.h"
 
 #define ELLIPSIS "…" /* one column */
 
@@ -47,7 +48,7 @@ void screen_paint(const struct screen *screen, const char *code)
 static void put_label(const struct screen *screen, const char *label)
 {
 	screen_paint(screen, "\033[2m");
-	(void)fprintf(screen->out, "%-*.*s ", SCREEN_LABEL - 1, SCREEN_LABEL - 1, label);
+	put(screen->out, "%-*.*s ", SCREEN_LABEL - 1, SCREEN_LABEL - 1, label);
 	screen_paint(screen, "\033[0m");
 }
 
@@ -63,7 +64,7 @@ void screen_row(const struct screen *screen, const char *label, const char *text
 		if (last)
 			len = line_len(text, room - 2);
 		put_label(screen, first ? label : "");
-		(void)fprintf(screen->out, "%.*s%s\n", (int)len, text, last ? " " ELLIPSIS : "");
+		put(screen->out, "%.*s%s\n", (int)len, text, last ? " " ELLIPSIS : "");
 		if (last)
 			return;
 		text += len;
@@ -107,7 +108,7 @@ void screen_names(const struct screen *screen, const char *label, const char *te
 			(void)fputs(ELLIPSIS "\n", screen->out);
 			return;
 		}
-		(void)fprintf(screen->out, "%.*s\n", (int)(end - at - (*end != '\0' ? 1 : 0)), at);
+		put(screen->out, "%.*s\n", (int)(end - at - (*end != '\0' ? 1 : 0)), at);
 	}
 }
 
@@ -162,7 +163,7 @@ bool screen_command(const struct screen *screen, const char *label, const char *
 		size_t len = command_len(at, room);
 
 		put_label(screen, at == command ? label : "");
-		(void)fprintf(screen->out, "%.*s%s\n", (int)len, at, at[len] != '\0' ? " \\" : "");
+		put(screen->out, "%.*s%s\n", (int)len, at, at[len] != '\0' ? " \\" : "");
 		at += len;
 	}
 	return true;

@@ -4,7 +4,6 @@
 #include "report/report_series.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/percent.h"
@@ -98,9 +97,8 @@ static void print_signatures(const struct signature_summaries *signatures, size_
 		if (!s->always)
 			continue;
 		if (always++ == 0)
-			(void)fprintf(
-				out,
-				"\nAlways fails (in every run that got that far): a separate issue\n");
+			put(out,
+			    "\nAlways fails (in every run that got that far): a separate issue\n");
 		print_signature(s, always <= details, out);
 	}
 }
@@ -217,11 +215,9 @@ void report_repro_text(const struct repro_result *result, FILE *out)
 	print_nodes(summary, out);
 	print_slots(summary, out);
 	print_advice(summary, out);
-	(void)fprintf(
-		out,
-		"\n%u slot%s, %.3f s a trial, at most %.1f MiB; this run took %.1f s. Case: %s\n",
-		result->jobs, result->jobs == 1 ? "" : "s", summary->use.wall_mean_s,
-		(double)summary->use.peak_kib / 1024, result->seconds, result->case_dir);
+	put(out, "\n%u slot%s, %.3f s a trial, at most %.1f MiB; this run took %.1f s. Case: %s\n",
+	    result->jobs, result->jobs == 1 ? "" : "s", summary->use.wall_mean_s,
+	    (double)summary->use.peak_kib / 1024, result->seconds, result->case_dir);
 }
 
 #define SHARED_SHOWN 5u
@@ -236,8 +232,7 @@ static void print_shared(const struct strv *paths, FILE *out)
 		put(out, "  %s\n", paths->items[i]);
 	if (paths->count > SHARED_SHOWN)
 		put(out, "  … and %zu more (--json lists them)\n", paths->count - SHARED_SHOWN);
-	(void)fprintf(
-		out, "Give each arm its own place, for example --arm NAME:CACHE_DIR=cache-{arm}\n");
+	put(out, "Give each arm its own place, for example --arm NAME:CACHE_DIR=cache-{arm}\n");
 }
 
 /* Of trials that passed. */

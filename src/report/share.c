@@ -161,7 +161,7 @@ char *share_json(const struct share *share, const char *text, bool mark)
 	walk(share, document);
 	if (mark)
 		(void)json_object_set_new(document, "shared", json_true());
-	ret = json_dumps(document, JSON_INDENT(2));
+	ret = json_dumps(document, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(document);
 	copy = ret ? mem_printf("%s\n", ret) : NULL;
 	free(ret);

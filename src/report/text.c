@@ -15,11 +15,19 @@
 
 void put(FILE *out, const char *fmt, ...)
 {
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 }, shown = { 0 };
+	const char *line, *end;
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vfprintf(out, fmt, args);
+	strbuf_vaddf(&sb, fmt, args);
 	va_end(args);
+	for (line = strbuf_str(&sb); (end = strchr(line, '\n')) != NULL; line = end + 1) {
+		strbuf_add_printable(&shown, line, (size_t)(end - line));
+		strbuf_addc(&shown, '\n');
+	}
+	strbuf_add_printable(&shown, line, strlen(line));
+	(void)fputs(strbuf_str(&shown), out);
 }
 
 void text_print(const char *text, FILE *out)

@@ -239,7 +239,8 @@ static void confidence(const struct verdict_screen *page)
 		rowf(page, "", 2, "no failure was seen in %" PRIu64 " trials; %s all the same",
 		     v->trials > page->inv->summary.rate.trials ? v->trials
 								: page->inv->summary.rate.trials,
-		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE
+		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE ||
+				     v->class == VERDICT_UNINITIALISED
 			     ? "the memory error is there"
 			     : "the heap is damaged");
 	if (nothing_to_catch(v))
@@ -415,9 +416,10 @@ static void odds(const struct verdict_screen *page)
 		if (page->inv->verdict.class == VERDICT_UNINITIALISED && e->kind == EVIDENCE_ODDS &&
 		    e->odds->home.len == page->inv->verdict.home.len) {
 			rowf(page, "odds", 3,
-			     "it failed %sin %" PRIu64 " of %" PRIu64
+			     "%s%sin %" PRIu64 " of %" PRIu64
 			     " trials in which new blocks held garbage there, and in %" PRIu64
 			     " of %" PRIu64 " in which they held zeros (p = %.2g)",
+			     e->failing ? "it failed " : "its result or output was another ",
 			     e->odds->otherwise ? "in another way " : "", e->odds->garbage_failed,
 			     e->odds->garbage, e->odds->zeroed_failed, e->odds->zeroed, e->odds->p);
 			return;

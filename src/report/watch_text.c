@@ -48,13 +48,12 @@ static void print_target(const struct watch_report *report, const struct watch_t
 		    "then on %s not watched\n",
 		    target->moved, target->moved == 1 ? "it was" : "they were");
 	if (target->beyond > 0)
-		(void)fprintf(
-			out,
-			"  %" PRIu64
-			" of them %s too short: what was watched lies behind the end of a block "
-			"of %" PRIu64 " byte%s\n",
-			target->beyond, target->beyond == 1 ? "was" : "were", target->beyond_size,
-			plural(target->beyond_size));
+		put(out,
+		    "  %" PRIu64
+		    " of them %s too short: what was watched lies behind the end of a block "
+		    "of %" PRIu64 " byte%s\n",
+		    target->beyond, target->beyond == 1 ? "was" : "were", target->beyond_size,
+		    plural(target->beyond_size));
 	if (target->objects == 0)
 		put(out, "  nothing like it was ever there\n");
 	if (target->imprecise > 0)

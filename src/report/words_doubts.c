@@ -36,7 +36,7 @@ const struct sentence_row words_doubts[] = {
 	{ "another-thread", "another thread wrote the field at nearly the same time" },
 	{ "far-apart", "the two blocks lie {0} bytes apart: far for a write over the end" },
 	{ "freed-block-recycled", "another block is at this address now: the pointer may belong to that one" },
-	{ "place-shared", "another kind of block, also freed, was at this address before: the pointer may belong to that one" },
+	{ "place-shared", "another block, also freed, was or may have been at this address before: the pointer may belong to that one" },
 	{ "only-by-poison", "the use-after-free showed only because redhand had overwritten the freed block with poison" },
 	{ "read-in-passing", "such a freed block was read in trials that did not fail, too: that it leads to the failure was not shown" },
 	{ "let-through", "the access was seen and let through: that it leads to the failure was not shown" },

@@ -40,7 +40,7 @@ const struct sentence_row words_verdict[] = {
 	{ "seen-in", "seen in {0} {1?failing }trial{0:s}[, {2} trials run]" },
 
 	{ "told:write", "{0} {1} {2} {3}[: {4}]" },
-	{ "wrote:huge", "copied with a length of {0:x} ({1})" },
+	{ "wrote:huge", "copied with a {2?negative length|length of {0:x} ({1})}" },
 	{ "wrote:bytes", "wrote{0? {1?up to }{0} byte{0:s}}" },
 	{ "place:freed", "through a pointer to a block that had been freed, into" },
 	{ "place:over", "that reach over" },

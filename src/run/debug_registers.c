@@ -6,8 +6,6 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
-#include "base/mem.h"
-
 /* Intel SDM volume 3, chapter "Debug registers". */
 #define STATUS 6
 #define CONTROL 7

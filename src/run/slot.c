@@ -19,7 +19,6 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/now.h"
-#include "base/tree.h"
 #include "model/secret.h"
 #include "read/logs.h"
 #include "run/chaos.h"

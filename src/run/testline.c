@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/mem.h"
 #include "base/strbuf.h"
 
 /* Three that are in use, in UTF-8. */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/auto.h"
-#include "base/mem.h"
 #include "base/tmpdir.h"
 
 /* Sockets in TMPDIR must have paths of at most 107 bytes (unix(7)). Programs put 40 and more of

@@ -17,7 +17,6 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "base/vec.h"
 
 #define CONNECTIONS_MOST 2048u
 #define DESCRIPTORS_KEPT 64u /* of the process itself */

@@ -68,6 +68,7 @@ enum log_retired {
 	LOG_RETIRED_FILE = 5,	    /* the log file could not be made */
 	LOG_RETIRED_SELF_FAULT = 6, /* a fault inside the agent itself */
 	LOG_RETIRED_SANDBOX = 7,    /* a filter kills for what the agent would do */
+	LOG_RETIRED_TRACED = 8,	    /* a tracer would stop it for each of the agent's signals */
 };
 
 /* What could not be recorded, counted one by one. */

@@ -9,8 +9,9 @@ static const char *const parts[] = { "secret",	     "token",	"passw",   "passphr
 				     "authorization" };
 
 /* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. */
-static const char *const whole[] = { "key",   "keys", "pass", "pwd", "pw",     "auth",	  "cred",
-				     "creds", "jwt",  "pat",  "dsn", "cookie", "cookies", "otp" };
+static const char *const whole[] = { "key",	"keys",	 "pass",    "pwd", "pw",  "auth",
+				     "cred",	"creds", "jwt",	    "pat", "dsn", "cookie",
+				     "cookies", "otp",	 "private", "pem", "salt" };
 
 /* Look like one and are none. */
 static const char *const harmless[] = { "PWD", "OLDPWD" };
@@ -104,17 +105,22 @@ static const struct secret_span none = { 0, 0 };
 /* scheme://user:PASSWORD@host; `at` is where "://" stands. */
 static struct secret_span password_at(const char *word, size_t at)
 {
-	const char *end, *colon = NULL, *host = NULL;
+	const char *user = word + at + 3, *host = user + strcspn(user, "/? "), *start;
 
-	for (end = word + at + 3; *end && *end != '/' && *end != '?' && *end != ' '; end++) {
-		if (*end == ':' && !colon)
-			colon = end + 1;
-		if (*end == '@')
-			host = end;
-	}
-	if (!colon || !host || colon >= host)
+	while (host > user && *host != '@')
+		host--;
+	if (*host != '@')
 		return none;
-	return (struct secret_span){ (size_t)(colon - word), (size_t)(host - colon) };
+	start = memchr(user, ':', (size_t)(host - user));
+	if (start)
+		start++;
+	/* https://TOKEN@host has no user. */
+	else if (at >= 4 &&
+		 (!memcmp(word + at - 4, "http", 4) || !memcmp(word + at - 4, "ttps", 4)))
+		start = user;
+	if (!start || start == host)
+		return none;
+	return (struct secret_span){ (size_t)(start - word), (size_t)(host - start) };
 }
 
 static bool is_quote(char c)

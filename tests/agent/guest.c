@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -1225,6 +1226,81 @@ static void mode_filter_no_way_back(void)
 	_exit(4);
 }
 
+static void use_behind(void (*shut)(void), long *times)
+{
+	static char *before[300], *watched;
+	unsigned i;
+
+	for (i = 0; i < 300; i++)
+		before[i] = calloc(1, 41 + i);
+	watched = calloc(1, 4208);
+	watched[16] = 1;
+	shut();
+	for (i = 0; i < 30; i++)
+		watched[16]++;
+	use_blocks(before, 300);
+	printf("%d %ld\n", watched[16], times ? *times : 0);
+	fflush(stdout);
+	if (times && fork() == 0)
+		execl("/bin/true", "true", NULL);
+	_exit(4);
+}
+
+/* Has its own system calls told, as Wine has those of Windows' programs. */
+static volatile char dispatch_selector;
+static long dispatched;
+
+static void on_dispatch(int signo, siginfo_t *info, void *context)
+{
+	(void)signo;
+	dispatch_selector = 0;
+	dispatched += info->si_syscall == SYS_getppid;
+	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = 4711;
+}
+
+static void dispatch(void)
+{
+	struct sigaction action = { .sa_sigaction = on_dispatch, .sa_flags = SA_SIGINFO };
+	long i;
+
+	sigaction(SIGSYS, &action, NULL);
+	if (prctl(59, 1, 0, 0, &dispatch_selector))
+		perror("dispatch");
+	for (i = 0; i < 20; i++) {
+		dispatch_selector = 1;
+		if (syscall(SYS_getppid) != 4711)
+			abort();
+	}
+}
+
+static void mode_dispatch(void)
+{
+	use_behind(dispatch, &dispatched);
+}
+
+/* So that no debugger can: its parent lets nothing go on that stops. */
+static void traceme(void)
+{
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+		perror("traced");
+}
+
+static void mode_traced(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		use_behind(traceme, NULL);
+	waitpid(child, &status, 0);
+	if (WIFSTOPPED(status)) {
+		printf("stopped by %d\n", WSTOPSIG(status));
+		fflush(stdout);
+		kill(child, SIGKILL);
+	}
+	_exit(4);
+}
+
 static void mode_filter_kills_crash(void)
 {
 	filter(SECCOMP_RET_KILL_PROCESS);
@@ -1312,6 +1388,8 @@ static const struct {
 	{ "filter-uses", mode_filter_uses },
 	{ "filter-no-way-back", mode_filter_no_way_back },
 	{ "filter-child", mode_filter_child },
+	{ "dispatch", mode_dispatch },
+	{ "traced", mode_traced },
 	{ "filter-thread", mode_filter_thread },
 	{ "strict", mode_strict },
 	{ "filter-kills-crash", mode_filter_kills_crash },

@@ -75,6 +75,7 @@ static void mode_entry_points(void)
 	block = realloc(NULL, 10);
 	use(block, 10, 16, "realloc of NULL");
 	expect(realloc(block, 0) == NULL, "realloc to nothing");
+	expect(realloc(malloc(0), 0) == NULL, "realloc of nothing to nothing");
 	block = reallocarray(NULL, 3, 7);
 	use(block, 21, 16, "reallocarray");
 	free(block);

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -383,6 +384,42 @@ static int calls(void)
 
 /* ---- fork, realloc, signals --------------------------------------------------------------------
  */
+
+static void *forks_often(void *block)
+{
+	int status, i;
+
+	for (i = 0; i < 5; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			(*(volatile uint64_t *)block)++;
+			_exit(42);
+		}
+		if (child < 0 || waitpid(child, &status, 0) != child || status != 42 << 8)
+			abort();
+	}
+	return block;
+}
+
+/* No file may be made, nor written to; several threads fork at once. */
+static int forks_limited(void)
+{
+	struct rlimit none = { 100, 100 }, few = { 3, 3 };
+	unsigned char *block = calloc(1, WATCHED_BYTES);
+	pthread_t threads[4];
+	int i;
+
+	*word_of(block) = 1;
+	setrlimit(RLIMIT_FSIZE, &none);
+	setrlimit(RLIMIT_NOFILE, &few);
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, forks_often, (void *)word_of(block));
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	printf("count %d\n", 1);
+	return *word_of(block) != 1;
+}
 
 static int forks(void)
 {
@@ -926,6 +963,7 @@ static const struct {
 	{ "straddling", straddling },
 	{ "calls", calls },
 	{ "forks", forks },
+	{ "forks-limited", forks_limited },
 	{ "resizes", resizes },
 	{ "handlers", handlers },
 	{ "steps-itself", steps_itself },

@@ -230,6 +230,18 @@ def check_sandbox(tap, rig):
                       plain.returncode in (4, -signal.SIGSEGV) and
                       retired == (['0', '7'] if mode == 'filter-child' else ['0'] if mode == 'filter-no-way-back' and observer == 'heap' else ['7']),
                       f'{mode} with {name}: ends the same, retired with its reason', f'{plain} {seen} {[h.text for h in headers]}')
+    # The next image is observed again. A traced process is left to its tracer where signals of ours would stop it.
+    for mode, away in ('dispatch', '7'), ('traced', '8'):
+        for name, (observer, plan) in dict(plans, crash=('crash', []), ids=('ids', [])).items():
+            plain = rig.plain([rig.guest, mode])
+            seen, trial = rig.observed([rig.guest, mode], observer, plan)
+            retired = sorted(r['retired'] for r in rig.records(trial) if r.type == 'HEADER')
+            leaves = mode == 'dispatch' or 'pages' in name or 'fences' in name
+            wanted = [away] if leaves else []  # besides those who go on; crash makes no file where there is nothing to tell
+            others = 0 if observer == 'crash' else 1 if leaves else 2
+            tap.check((plain.returncode, plain.stdout, plain.stderr) == (seen.returncode, seen.stdout, seen.stderr) and
+                      plain.returncode == 4 and [r for r in retired if r != '0'] == wanted and len(retired) == len(wanted) + others,
+                      f'{mode} with {name}: ends the same, and why it was left is told', f'{plain} {seen} {retired}')
     _, trial = rig.observed([rig.guest, 'filter-refuses'], 'crash')
     crashes = crashes_of(rig.records(trial))
     tap.check(len(crashes) == 1, 'filter-refuses: recorded', crashes)

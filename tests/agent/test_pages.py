@@ -83,6 +83,8 @@ def lives(p):
     logs = p.run('paged', 'forks', watch())
     p.equal([log.row('hits') for log in logs][:2], [int(p.said['count']), 100], 'forks: each its own',
             '\n'.join(map(str, logs)))
+    logs = p.run('paged', 'forks-limited', watch())
+    p.equal([log.row('hits') for log in logs if log.header['forked'] == '0'], [1], 'forks-limited: fork needs no file of ours', logs[0])
     log, = p.run('paged', 'resizes', watch())
     p.equal(log.row('hits'), int(p.said['atleast']) + 1, 'resizes: followed, and back again', log)
     p.equal(len({o['address'] for o in log.objects}) > 60, True, 'resizes: addresses are not used again at once', log)

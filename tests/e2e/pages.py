@@ -112,6 +112,11 @@ def check_beside(beside):
         assert cells == [part.hex(" ") for part in parts], (row, cells)
         assert (marked == "only") == (row["difference"] == "differs"), (row, marked)
         assert row["difference"] != "alike" or len(set(parts)) == 1, (row, parts)
+    # The map has the same bytes after the store, where it is of that store and all of them are known.
+    failed, after = beside["failed"], texts("#block svg .hex")[1::2]
+    if failed["moment"] == "failure" and any(f"as trial {failed['trial']} shows it" in text for text in texts("#block .why")) and \
+            2 * len(after) == len(failed["memory"]):
+        assert "".join(after) == failed["memory"], (after, failed)
     assert all(f"Trial {run['trial']}, " in text and f"after store {run['store']} to the field" in text
                for run, text in zip(runs, texts("#beside li"))), texts("#beside li")
 

@@ -439,6 +439,49 @@ static int reads_words(void)
 	return 0;
 }
 
+/* ---- a sparse set: what it reads of unset memory is checked before it counts ---- */
+
+struct sparse {
+	unsigned count, *dense, *places;
+};
+
+static int sparse_has(const struct sparse *s, unsigned value)
+{
+	unsigned at = s->places[value];
+
+	return at < s->count && s->dense[at] == value;
+}
+
+static int sparse_set(void)
+{
+	struct sparse s = { 0, malloc(400), malloc(400) };
+
+	for (unsigned i = 0; i < 50; i++)
+		if (!sparse_has(&s, i * 7 % 40)) {
+			s.dense[s.count] = i * 7 % 40;
+			s.places[i * 7 % 40] = s.count++;
+		}
+	printf("%u %d\n", s.count, sparse_has(&s, 90));
+	free(s.dense);
+	free(s.places);
+	return 0;
+}
+
+/* ---- now and then it prints something else, by the clock ---- */
+
+static int prints_clock(void)
+{
+	struct timespec now;
+	int *numbers = malloc(64);
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (int i = 0; i < 16; i++)
+		numbers[i] = i;
+	printf("%d %d\n", numbers[3], now.tv_nsec / 1000 % 16 == 0);
+	free(numbers);
+	return 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "bad-input", NOBODY, bad_input },
 	{ "flaky-exit", NOBODY, flaky_exit },
@@ -466,6 +509,8 @@ static const struct truth_case cases[] = {
 	{ "unended", NOBODY, unended },
 	{ "handled-null", NOBODY, handled_null },
 	{ "reads-words", NOBODY, reads_words },
+	{ "sparse-set", NOBODY, sparse_set },
+	{ "prints-clock", NOBODY, prints_clock },
 };
 
 TRUTH_MAIN(cases)

@@ -455,6 +455,62 @@ static int past_command(void)
 	return sum == 0;
 }
 
+/* ---- a field that nobody sets: what it holds shows in the output ---- */
+
+struct point {
+	int x, y, colour;
+};
+
+APART struct point *point_new(int x, int y)
+{
+	struct point *p = malloc(sizeof(*p)); /* guilty */
+
+	p->x = x;
+	p->y = y;
+	return p;
+}
+
+static int unset_output(void)
+{
+	for (int i = 0; i < 6; i++) {
+		struct point *p = point_new(i, i * i);
+
+		printf("%d %d %d\n", p->x, p->y, p->colour);
+		free(p);
+	}
+	return 0;
+}
+
+/* ---- one bit of such a field decides the exit status ---- */
+
+struct message {
+	int type, len;
+	unsigned flags;
+	char body[36];
+};
+
+APART struct message *message_new(int type, const char *text)
+{
+	struct message *m = malloc(sizeof(*m)); /* guilty */
+
+	m->type = type;
+	m->len = (int)strlen(text);
+	memcpy(m->body, text, (size_t)m->len);
+	return m;
+}
+
+static int unset_flag(void)
+{
+	for (int i = 0; i < 5; i++) {
+		struct message *m = message_new(i, "hello");
+
+		if (m->flags & 4)
+			return 3;
+		free(m);
+	}
+	return 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "freed-walked", "class use-after-free\nclass dangling-holder\nwho walker_next\n",
 	  freed_walked },
@@ -479,6 +535,8 @@ static const struct truth_case cases[] = {
 	{ "past-command", "class over-read\nwho command_run\n", past_command },
 	{ "unset-byte", "class uninitialised\nwho raw\n", unset_byte },
 	{ "unset-pointer", "class uninitialised\nwho order_new\n", unset_pointer },
+	{ "unset-output", "class uninitialised\nwho point_new\n", unset_output },
+	{ "unset-flag", "class uninitialised\nwho message_new\n", unset_flag },
 };
 
 TRUTH_MAIN(cases)

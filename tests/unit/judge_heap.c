@@ -57,11 +57,13 @@ static void run(struct case_store *cs, const struct trial_settings *settings, un
 {
 	AUTO(strv_deinit) struct strv env = { 0 };
 	struct heap_request request = {
-		.identity = { .command = "heap", .settings = program[0], .program = "" },
-		.settings = settings,
-		.program = program,
-		.slot_env = &env,
-		.jobs = 1,
+		.series = { .identity = { .command = "heap",
+					  .settings = program[0],
+					  .program = "" },
+			    .settings = settings,
+			    .program = program,
+			    .slot_env = &env,
+			    .jobs = 1 },
 		.trials = trials,
 		.seed = 4711,
 	};

@@ -67,6 +67,34 @@ static void freed_in_the_crash(struct evidence_list *l)
 	}
 }
 
+/* What small blocks left was one large block later; the pointer may be older than that. */
+static void deep_in_a_freed_block(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	VEC_FOREACH (&l->list, e) {
+		struct block_life *block = &e->crash->blocks.items[0];
+
+		block->size = 11472;
+		block->value = block->start + 10704;
+	}
+}
+
+/* Its pool gives the place out again at once. */
+static void freed_object_in_the_crash(struct evidence_list *l)
+{
+	freed_in_the_crash(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->blocks.items[0].python = true;
+}
+
+/* With guards it is not given out again. */
+static void poisoned_object_in_the_crash(struct evidence_list *l)
+{
+	freed_object_in_the_crash(l);
+	VEC_FOREACH (&l->list, e)
+		e->crash->blocks.items[0].poison = true;
+}
+
 /* A pointer that ran over the end of a block. */
 static void behind_a_freed_block(struct evidence_list *l)
 {
@@ -437,6 +465,9 @@ const struct story stories_free[] = {
 	ROW(freed_in_the_crash_and_used, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_used_once, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(freed_in_a_shared_place, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(deep_in_a_freed_block, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(freed_object_in_the_crash, USE_AFTER_FREE, DOUBTED, NULL),
+	ROW(poisoned_object_in_the_crash, USE_AFTER_FREE, FIRM, NULL),
 	ROW(written_in_a_shared_place, WRITE_AFTER_FREE, DOUBTED, "clone_statement"),
 	ROW(shared_in_one_trial_only, USE_AFTER_FREE, FIRM, NULL),
 	ROW(behind_a_freed_block, NOT_CAUGHT, DOUBTED, NULL),

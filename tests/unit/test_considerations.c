@@ -50,6 +50,8 @@ static const struct {
 	{ "far-apart", "far_away", "overflow" },
 	{ "freed-block-recycled", "recycled_only", "freed_in_the_crash" },
 	{ "place-shared", "freed_in_a_shared_place", "shared_in_one_trial_only" },
+	{ "place-shared", "deep_in_a_freed_block", "freed_in_the_crash" },
+	{ "place-shared", "freed_object_in_the_crash", "poisoned_object_in_the_crash" },
 	{ "place-shared", "written_in_a_shared_place", "crash_writes_freed" },
 	{ "stray-pointer", "read_far_behind", "read_unpointed" },
 	{ "read-in-passing", "read_and_passed", "another_read_and_passed" },
@@ -143,7 +145,7 @@ static void ask_rule(const struct consideration *row, const struct rule *rule,
 			w.write = proof.main;
 		consider(rule, facts, &proof);
 		ret->times++;
-		ret->held += row->holds(&w);
+		ret->held += consideration_holds(row, &w);
 		ret->told += among(&proof.doubts, row->name);
 	}
 	proof_deinit(&proof);
@@ -155,7 +157,7 @@ static void ask_write(const struct consideration *row, const struct evidence *wr
 	struct weighing w = { .facts = facts, .write = write };
 
 	ret->times++;
-	ret->held += row->holds(&w);
+	ret->held += consideration_holds(row, &w);
 	ret->told += consider_cleared(facts, write) == row;
 }
 

@@ -172,12 +172,21 @@ static void changed_bits_are_marked(void **state)
 	struct byte_row row = { .offset = 24 };
 	char *text;
 
-	row.cells[0] =
-		(struct byte_cell){ .known = true, .field = true, .before = 0x97, .after = 0x96 };
-	row.cells[1] = (struct byte_cell){ .known = true, .field = true, .before = 1, .after = 1 };
+	row.cells[0] = (struct byte_cell){
+		.known = true, .was = true, .field = true, .before = 0x97, .after = 0x96
+	};
+	row.cells[1] = (struct byte_cell){
+		.known = true, .was = true, .field = true, .before = 1, .after = 1
+	};
+	/* Written, and what was there before is not known: no change is claimed. */
+	row.cells[2] = (struct byte_cell){ .known = true, .written = true, .after = 0xcd };
 	VEC_PUSH(&picture.rows, row);
 	text = WRITTEN(NULL, NULL, draw_bytes(h, &picture));
-	assert_int_equal(count(text, "byte damaged"), 1);
+	/* Once in the picture, once among the meanings below it; what is not there has none. */
+	assert_int_equal(count(text, "byte damaged"), 2);
+	assert_int_equal(count(text, "byte written"), 2);
+	assert_int_equal(count(text, "byte guard"), 0);
+	assert_int_equal(count(text, ">cd<"), 1);
 	assert_int_equal(count(text, "\"bit flipped\""), 1);
 	assert_int_equal(count(text, "\"bit\""), 7);
 	assert_non_null(strstr(text, ">97<"));

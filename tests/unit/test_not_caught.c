@@ -209,7 +209,7 @@ static const struct {
 	     "the program stopped itself"),
 	TOLD(no_agent, "nobody was caught", "link the program dynamically"),
 	TOLD(agent_hides, "nobody was caught", "a core file of such a run"),
-	TOLD(ids_hide, "nobody was caught", "allocation ids hide it"),
+	TOLD(ids_hide, "nobody was caught", "tracking allocations hides it"),
 	TOLD(interrupted,
 	     "it failed in 9 of 40 trials, but the hunt ended before anybody could be caught",
 	     "the same command goes on where this one ended"),

@@ -26,6 +26,9 @@ static void names(void **state)
 		"DB_PASS",
 		"GITHUB_PAT",
 		"key2",
+		"STRIPE_PRIVATE",
+		"SIGNING_PEM",
+		"PASSWORD_SALT",
 	};
 	static const char *const open[] = {
 		"PWD",	      "OLDPWD",	  "KEYBOARD", "MONKEY", "PATH", "HOME", "COMPASS_HEADING",
@@ -58,6 +61,10 @@ static void words(void **state)
 	is_found("https://me:abc@host/path", NULL, "abc");
 	is_found("URL=redis://:a:b@host", NULL, "a:b");
 	is_found("https://host/a:b@c", NULL, "");
+	is_found("https://abc@host/path", NULL, "abc");
+	is_found("http://abc@host:8080/path", NULL, "abc");
+	is_found("https://host:8080/path", NULL, "");
+	is_found("ssh://git@host/path", NULL, "");
 	is_found("A=B", NULL, "");
 }
 

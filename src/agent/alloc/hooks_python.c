@@ -151,8 +151,10 @@ static void domain_wrap(struct python_domain *domain, int number)
 		real.python_set_allocator(number, &ours);
 }
 
-static void domains_wrap(void)
+static void domains_take(void)
 {
+	if (canary.python && python_guarded_init())
+		return;
 	domain_wrap(&memory, PYTHON_DOMAIN_MEMORY);
 	domain_wrap(&object, PYTHON_DOMAIN_OBJECT);
 }
@@ -162,10 +164,8 @@ void python_init(void)
 	if (!(agent.plan.flags & PLAN_PYTHON) || (agent.plan.flags & PLAN_NO_BLOCKS) ||
 	    !real.python_get_allocator || !real.python_set_allocator)
 		return;
-	if (canary.python && python_guarded_init())
-		return;
 	real.python_get_allocator(PYTHON_DOMAIN_RAW, &raw);
-	domains_wrap();
+	domains_take();
 	blocks_state.unsettled = true;
 }
 
@@ -178,9 +178,9 @@ void python_settle(struct guard *guard, uint32_t api)
 	if (!blocks_state.unsettled)
 		return;
 	real.python_get_allocator(PYTHON_DOMAIN_OBJECT, &now);
-	if (now.malloc == domain_malloc)
+	if (now.malloc == domain_malloc || python_guarded_is(&now))
 		return;
 	blocks_state.unsettled = false;
 	if (now.malloc != raw.malloc)
-		domains_wrap();
+		domains_take();
 }

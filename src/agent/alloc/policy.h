@@ -49,6 +49,12 @@ extern HIDDEN const struct policy policy_plain, policy_ids, policy_ids_slow, pol
 	policy_guarded_slow, policy_guarded_rest, policy_fenced, policy_sampled, policy_placed,
 	policy_held, policy_builtin;
 
+HIDDEN void *policy_plain_malloc(size_t size);
+HIDDEN void *policy_plain_calloc(size_t bytes);
+HIDDEN void *policy_plain_aligned(void *(*fn)(size_t, size_t), size_t align, size_t size,
+				  const struct caller *caller);
+HIDDEN size_t policy_plain_usable(void *ptr);
+
 extern HIDDEN struct policy_state {
 	const struct policy *rest; /* in force when agent_switch is clear */
 	/* What those that stand before others lead to: while the agent records, and at rest. */

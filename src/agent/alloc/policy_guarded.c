@@ -273,28 +273,12 @@ static void rest_free(void *ptr)
 		canary_free_blindly(ptr);
 }
 
-static void *rest_malloc(size_t size)
-{
-	return real.malloc(size);
-}
-
-static void *rest_calloc(size_t bytes)
-{
-	return real.calloc(1, bytes);
-}
-
-static void *rest_aligned(void *(*fn)(size_t, size_t), size_t align, size_t size,
-			  const struct caller *caller)
-{
-	return policy_plain.aligned(fn, align, size, caller);
-}
-
 const struct policy policy_guarded_rest = {
 	.name = "guarded, at rest",
-	.malloc = rest_malloc,
-	.calloc = rest_calloc,
+	.malloc = policy_plain_malloc,
+	.calloc = policy_plain_calloc,
 	.realloc = rest_realloc,
 	.free = rest_free,
-	.aligned = rest_aligned,
+	.aligned = policy_plain_aligned,
 	.usable = guarded_usable,
 };

@@ -145,11 +145,6 @@ static void *slow_aligned(void *(*fn)(size_t, size_t), size_t align, size_t size
 			  *caller);
 }
 
-static size_t ids_usable(void *ptr)
-{
-	return policy_plain.usable(ptr);
-}
-
 const struct policy policy_ids = {
 	.name = "ids",
 	.malloc = ids_malloc,
@@ -157,7 +152,7 @@ const struct policy policy_ids = {
 	.realloc = ids_realloc,
 	.free = ids_free,
 	.aligned = ids_aligned,
-	.usable = ids_usable,
+	.usable = policy_plain_usable,
 };
 
 const struct policy policy_ids_slow = {
@@ -167,5 +162,5 @@ const struct policy policy_ids_slow = {
 	.realloc = slow_realloc,
 	.free = slow_free,
 	.aligned = slow_aligned,
-	.usable = ids_usable,
+	.usable = policy_plain_usable,
 };

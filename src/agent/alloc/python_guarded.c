@@ -82,6 +82,11 @@ static void guarded_free(void *context, void *ptr)
 		canary_free_blindly(ptr);
 }
 
+bool python_guarded_is(const struct python_allocator *allocator)
+{
+	return allocator->malloc == guarded_malloc;
+}
+
 /* What was allocated before us went through the same real malloc only if it was libc's. Nothing
  * was: the interpreter has not begun. */
 bool python_guarded_init(void)

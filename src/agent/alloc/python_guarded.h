@@ -25,5 +25,6 @@ enum python_domain_number {
 /* Puts our heap in the place of the object and memory domains' own. Before the interpreter starts.
  * False: this build does not stand it, and nothing was done. */
 bool python_guarded_init(void);
+bool python_guarded_is(const struct python_allocator *allocator);
 
 #endif

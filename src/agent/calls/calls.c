@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
@@ -23,15 +22,14 @@
  * the return from this handler, in both. */
 static void call_fork(struct call *call, unsigned stack_at, long stack)
 {
-	int fd;
-	long child;
+	long copy, child;
 
 	if (!pages.bytes) { /* fenced memory is the child's own by itself */
 		call_pass(call);
 		return;
 	}
-	fd = pages_copy_sigsafe();
-	if (fd < 0) {
+	copy = pages_copy_sigsafe();
+	if (copy < 0) {
 		call_answer(call, -ENOMEM);
 		return;
 	}
@@ -39,14 +37,14 @@ static void call_fork(struct call *call, unsigned stack_at, long stack)
 		call->made[stack_at] = 0;
 	child = call_make(call);
 	if (child == 0) {
-		bool own = pages_adopt_sigsafe(fd);
+		bool own = pages_adopt_sigsafe(copy);
 
 		if (own)
 			(void)told_again_sigsafe();
 		if (stack)
 			call->context->uc_mcontext.gregs[REG_RSP] = stack;
 	} else {
-		(void)raw_syscall1(SYS_close, fd);
+		pages_copied_sigsafe(copy);
 	}
 	call_answer(call, child);
 }

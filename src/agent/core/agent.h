@@ -123,7 +123,13 @@ struct agent {
 	uint32_t faults;      /* enum agent_faults */
 	bool cramped;	      /* memory is limited: what we map is missing elsewhere */
 	bool tight;	      /* memory is limited, and too little to follow blocks */
-	bool sandboxed; /* behind a filter that kills for what we would do: the agent has left */
+	uint32_t sandboxed;   /* enum agent_left */
+};
+
+/* System calls or signals of ours would end the target, or stop it: the agent has left. */
+enum agent_left {
+	AGENT_LEFT_IMAGE = 1, /* the next one is observed again */
+	AGENT_LEFT_FOR_GOOD = 2,
 };
 
 /* Memory that the target faults on because we want it to. */

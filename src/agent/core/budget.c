@@ -5,6 +5,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 #include "agent/core/text.h"
@@ -29,14 +30,7 @@ static struct {
 /* Into budget.text, as much as there is room for. False: it cannot be read. */
 static bool file_read(const char *path)
 {
-	long fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0), got;
-
-	if (fd < 0)
-		return false;
-	got = raw_syscall3(SYS_read, fd, budget.text, TEXT_ROOM - 1);
-	(void)raw_syscall1(SYS_close, fd);
-	budget.text[got > 0 ? got : 0] = 0;
-	return got > 0;
+	return maps_text_sigsafe(path, budget.text, TEXT_ROOM);
 }
 
 /* The number behind a name that begins a line; `missing` where there is none. */

@@ -12,7 +12,6 @@
 #ifndef REDHAND_AGENT_BUDGET_H
 #define REDHAND_AGENT_BUDGET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum budget_state {

@@ -29,6 +29,9 @@ struct maps_walk {
 	bool end;
 };
 
+/* The beginning of a small file, as a text. Its length; 0: it cannot be read, or is empty. */
+size_t maps_text_sigsafe(const char *path, char *to, size_t room);
+
 /* A descriptor, or a negative errno. */
 long maps_open_sigsafe(void);
 

@@ -7,6 +7,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
+#include "agent/core/thread.h"
 
 #define PAGE 4096u
 #define HUGE (2u << 20)
@@ -194,6 +195,25 @@ void *memory_map_sigsafe(size_t bytes)
 void *memory_reserve_sigsafe(uint64_t at, size_t bytes)
 {
 	return map(at, bytes, PROT_NONE, 0);
+}
+
+bool memory_attempt_sigsafe(void (*look)(void *), void *ctx)
+{
+	uint32_t armed = thread_self->recovery_armed;
+	volatile bool whole = false;
+	uint64_t outer[5];
+
+	memcpy(outer, thread_self->recovery, sizeof(outer));
+	if (!__builtin_setjmp((void **)thread_self->recovery)) {
+		thread_self->recovery_armed = 1;
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		look(ctx);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		whole = true;
+	}
+	memcpy(thread_self->recovery, outer, sizeof(outer));
+	thread_self->recovery_armed = armed;
+	return whole;
 }
 
 bool memory_allow_sigsafe(void *at, size_t bytes)

@@ -77,6 +77,10 @@ void memory_unmap_sigsafe(void *at, size_t bytes);
 void *memory_reserve_sigsafe(uint64_t at, size_t bytes);
 bool memory_allow_sigsafe(void *at, size_t bytes);
 
+/* Looks at memory that may go away: a fault of our own code ends the look, not the process. True:
+ * it got through. In a thread that is known; one look may lie in another. */
+bool memory_attempt_sigsafe(void (*look)(void *), void *ctx);
+
 /* Asks for pages that are about to be written, all at once: page faults, one by one, are what a
  * block costs most the first time. Kernels before 5.14 refuse, and fault. Inlined, because the hot
  * path keeps its vector registers. */

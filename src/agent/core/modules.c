@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/core/agent.h"
 #include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/maps.h"

@@ -15,7 +15,6 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
-#include "agent/core/memory.h"
 #include "agent/core/thread.h"
 
 /* Faults of our own are part of our work: they never wait. */

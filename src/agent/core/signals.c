@@ -643,22 +643,25 @@ HIDDEN long signals_syscall(long number, long a, long b, long c, long bytes)
 	return -1;
 }
 
+static void real_mask(int how, uint64_t bits)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	set_from_bits(&mask, bits);
+	(void)real.pthread_sigmask(how, &mask, NULL);
+}
+
 /* Waiting takes a signal out of the queue, where it only is when it is really blocked. */
 static void close_for_wait(const sigset_t *set)
 {
 	struct thread *self = thread_self;
-	uint64_t bits;
-	sigset_t mask;
+	uint64_t bits = self ? believed_now(self) & set_bits(set) : 0;
 
-	if (!self)
-		return;
-	bits = believed_now(self) & set_bits(set);
 	if (!bits)
 		return;
-	sigemptyset(&mask);
-	set_from_bits(&mask, bits);
 	self->blocked &= ~bits;
-	(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
+	real_mask(SIG_BLOCK, bits);
 }
 
 EXPORT int sigwait(const sigset_t *set, int *ret)
@@ -726,7 +729,6 @@ void signals_give_back(void)
 	stack_t off = { .ss_flags = SS_DISABLE };
 	struct thread *self = thread_self;
 	struct sigaction action;
-	sigset_t mask;
 	unsigned i;
 
 	if (!taken_over)
@@ -742,53 +744,41 @@ void signals_give_back(void)
 	if (!self)
 		return;
 	if (believed_now(self)) {
-		sigemptyset(&mask);
-		set_from_bits(&mask, self->blocked);
+		real_mask(SIG_BLOCK, self->blocked);
 		self->blocked = 0;
-		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	}
 	if (self->target_stack.ss_flags & SS_DISABLE)
 		(void)real.sigaltstack(&off, NULL);
 }
 
-void signals_before_exec_sigsafe(void)
+/* What the target ignores or blocks, the next image does, too. */
+static void next_image(bool coming)
 {
 	struct thread *self = thread_self;
 	struct sigaction action;
-	sigset_t mask;
 	unsigned i;
 
 	if (!taken_over)
 		return;
 	for (i = 0; i < OBSERVED_COUNT; i++) {
 		signals_target_action_sigsafe(observed[i], &action);
-		if (action.sa_handler == SIG_IGN)
+		if (action.sa_handler != SIG_IGN)
+			continue;
+		if (coming)
 			(void)real.sigaction(observed[i], &action, NULL);
+		else
+			install(observed[i], &action);
 	}
-	if (self && believed_now(self)) {
-		sigemptyset(&mask);
-		set_from_bits(&mask, self->blocked);
-		(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
-	}
+	if (self && (coming ? believed_now(self) : self->blocked))
+		real_mask(coming ? SIG_BLOCK : SIG_UNBLOCK, self->blocked);
+}
+
+void signals_before_exec_sigsafe(void)
+{
+	next_image(true);
 }
 
 void signals_exec_failed_sigsafe(void)
 {
-	struct thread *self = thread_self;
-	struct sigaction action;
-	sigset_t mask;
-	unsigned i;
-
-	if (!taken_over)
-		return;
-	for (i = 0; i < OBSERVED_COUNT; i++) {
-		signals_target_action_sigsafe(observed[i], &action);
-		if (action.sa_handler == SIG_IGN)
-			install(observed[i], &action);
-	}
-	if (self && self->blocked) {
-		sigemptyset(&mask);
-		set_from_bits(&mask, self->blocked);
-		(void)real.pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
-	}
+	next_image(false);
 }

@@ -97,7 +97,6 @@ static bool plan_load(void)
 static size_t command_line(char *const *argv, char *buffer, size_t cap, const char **ret)
 {
 	const char *end;
-	long fd, got;
 
 	*ret = argv ? argv[0] : NULL;
 	if (*ret) {
@@ -106,12 +105,7 @@ static size_t command_line(char *const *argv, char *buffer, size_t cap, const ch
 		return (size_t)(end - *ret) < cap ? (size_t)(end - *ret) : cap;
 	}
 	*ret = buffer;
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	got = raw_syscall3(SYS_read, fd, buffer, cap);
-	(void)raw_syscall1(SYS_close, fd);
-	return got > 0 ? (size_t)got : 0;
+	return maps_text_sigsafe("/proc/self/cmdline", buffer, cap);
 }
 
 /* What this image is: for the tool, which sees only pids. `argv`: as it was started with, or NULL.

@@ -60,7 +60,8 @@ static uint64_t take(struct cfi_cursor *c, unsigned bytes)
 	return value;
 }
 
-static uint64_t take_uleb(struct cfi_cursor *c)
+/* LEB128 (DWARF 5, 7.6). */
+static uint64_t take_leb(struct cfi_cursor *c, bool sign)
 {
 	uint64_t value = 0;
 	unsigned shift = 0;
@@ -72,24 +73,19 @@ static uint64_t take_uleb(struct cfi_cursor *c)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while ((byte & 0x80) && !c->bad);
+	if (sign && shift < 64 && (byte & 0x40))
+		value |= ~(uint64_t)0 << shift;
 	return value;
+}
+
+static uint64_t take_uleb(struct cfi_cursor *c)
+{
+	return take_leb(c, false);
 }
 
 static int64_t take_sleb(struct cfi_cursor *c)
 {
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)take(c, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) && !c->bad);
-	if (shift < 64 && (byte & 0x40))
-		value |= ~(uint64_t)0 << shift;
-	return (int64_t)value;
+	return (int64_t)take_leb(c, true);
 }
 
 static uint64_t take_pcrel(struct cfi_cursor *c)

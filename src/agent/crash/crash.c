@@ -170,7 +170,6 @@ static void thread_name_read(struct log_thread_name *thread, const char *tid)
 	char path[64];
 	struct text text;
 	const char *at = tid;
-	long fd, got;
 
 	memset(thread, 0, sizeof(*thread));
 	thread->tid = (uint32_t)text_number(&at, tid + strlen(tid), 10);
@@ -178,13 +177,8 @@ static void thread_name_read(struct log_thread_name *thread, const char *tid)
 	text_add(&text, "/proc/self/task/");
 	text_add(&text, tid);
 	text_add(&text, "/comm");
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	got = raw_syscall3(SYS_read, fd, thread->name, sizeof(thread->name) - 1);
-	(void)raw_syscall1(SYS_close, fd);
-	if (got > 0 && thread->name[got - 1] == '\n')
-		thread->name[got - 1] = 0;
+	if (maps_text_sigsafe(path, thread->name, sizeof(thread->name)))
+		thread->name[strcspn(thread->name, "\n")] = 0;
 }
 
 static void threads_write(struct log_writer *writer)

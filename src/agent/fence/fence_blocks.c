@@ -432,7 +432,7 @@ void *fence_realloc(void *ptr, size_t size, struct caller caller)
 		fence_free(ptr, LOG_BY_REALLOC, caller);
 		return slot ? NULL : real.realloc(NULL, size);
 	}
-	if (size == slot->size)
+	if (size && size == slot->size)
 		return ptr;
 	block = block_at_sigsafe(BLOCKS_HEAP, fence_key(slot));
 	if (block)

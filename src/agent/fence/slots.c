@@ -11,6 +11,7 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/invariant.h"
+#include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 #include "agent/core/text.h"
@@ -72,15 +73,11 @@ static const char *slots_invariant_sigsafe(const struct slot_kind *kind,
 /* A number from a file under /proc; 0: not known. */
 static uint64_t number_in_file(const char *path)
 {
-	char bytes[32] = { 0 };
+	char bytes[32];
 	const char *at = bytes;
-	long fd = raw_syscall4(SYS_openat, -100, path, 0x80000, 0), got;
+	size_t got = maps_text_sigsafe(path, bytes, sizeof(bytes));
 
-	if (fd < 0)
-		return 0;
-	got = raw_syscall3(SYS_read, fd, bytes, sizeof(bytes) - 1);
-	(void)raw_syscall1(SYS_close, fd);
-	return got > 0 ? text_number(&at, bytes + got, 10) : 0;
+	return text_number(&at, bytes + got, 10);
 }
 
 static uint64_t memory_pages(void)

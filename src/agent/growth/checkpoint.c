@@ -8,7 +8,6 @@
 #include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
-#include "agent/core/real.h"
 #include "agent/core/thread.h"
 #include "agent/growth/holders.h"
 

@@ -97,10 +97,11 @@ static void fetch_ahead(uint32_t entry)
 	}
 }
 
-static void look_at_live(void)
+static void look_at_live(void *ctx)
 {
 	uint32_t used = blocks_entries_sigsafe();
 
+	(void)ctx;
 	for (; state.at < used; state.at++) {
 		const struct block *block = &blocks_state.pool[state.at];
 
@@ -133,41 +134,9 @@ static bool look_at_freed(void *ctx, const struct quarantined *entry)
 	return state.quarantined % LOOK_AT_CLOCK || !time_is_up();
 }
 
-/* Goes on from state.at. A block may be unmapped between the look at its entry and at its bytes:
- * the fault leads back here, and the walk goes on behind it. */
-static __attribute__((noinline)) void walk(struct thread *self)
+static void look_at_all_freed(void *ctx)
 {
-	uint64_t recovery[5];
-	uint32_t armed = self->recovery_armed;
-
-	memcpy(recovery, self->recovery, sizeof(recovery));
-	if (__builtin_setjmp((void **)self->recovery))
-		state.at++;
-	self->recovery_armed = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	look_at_live();
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	memcpy(self->recovery, recovery, sizeof(recovery));
-	self->recovery_armed = armed;
-}
-
-/* What is in quarantine can only go away while somebody gives it back. One fault ends it. */
-static __attribute__((noinline)) void walk_freed(struct thread *self)
-{
-	uint64_t recovery[5];
-	uint32_t armed = self->recovery_armed;
-
-	memcpy(recovery, self->recovery, sizeof(recovery));
-	if (!__builtin_setjmp((void **)self->recovery)) {
-		self->recovery_armed = 1;
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		quarantine_walk_sigsafe(look_at_freed, NULL);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	} else {
-		state.late = true;
-	}
-	memcpy(self->recovery, recovery, sizeof(recovery));
-	self->recovery_armed = armed;
+	quarantine_walk_sigsafe(look_at_freed, ctx);
 }
 
 static void walk_begin(uint64_t now)
@@ -178,12 +147,15 @@ static void walk_begin(uint64_t now)
 }
 
 /* True when it got through. */
-static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns)
+static bool walk_on(enum log_check check, uint64_t until_ns)
 {
 	state.check = check;
 	state.until_ns = until_ns;
 	state.late = false;
-	walk(self);
+	/* A block may be unmapped between the look at its entry and at its bytes: the walk goes on
+	 * behind it. */
+	while (!memory_attempt_sigsafe(look_at_live, NULL))
+		state.at++;
 	if (state.late)
 		return false;
 	state.at = 0;
@@ -191,15 +163,16 @@ static bool walk_on(struct thread *self, enum log_check check, uint64_t until_ns
 	/* Freed ones are looked at when they leave, too: in between is left to live ones. */
 	if (check == LOG_CHECK_TIME)
 		return true;
-	walk_freed(self);
-	if (state.late)
+	/* What is in quarantine can only go away while somebody gives it back. One fault ends it.
+	 */
+	if (!memory_attempt_sigsafe(look_at_all_freed, NULL) || state.late)
 		return false;
 	state.rounds++;
 	damage_stamps.freed_good = state.now;
 	return true;
 }
 
-static bool look_before_line(struct guard *guard, uint64_t checkpoint)
+static bool look_before_line(uint64_t checkpoint)
 {
 	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC), began;
 	bool whole = false;
@@ -209,7 +182,7 @@ static bool look_before_line(struct guard *guard, uint64_t checkpoint)
 		if (affords(state.rounds_ns + state.last_ns, ROUNDS_FREE, ROUNDS_SHARE, now)) {
 			walk_begin(now);
 			began = clock_ns_sigsafe(FEATURE_LINE_COST);
-			whole = walk_on(guard->self, LOG_CHECK_LINE, now + LINE_MAX);
+			whole = walk_on(LOG_CHECK_LINE, now + LINE_MAX);
 			state.last_ns = clock_ns_sigsafe(FEATURE_LINE_COST) - began;
 			state.rounds_ns += state.last_ns;
 		}
@@ -229,7 +202,7 @@ void guard_check_line_sigsafe(uint64_t checkpoint)
 
 	if (!canary.on || !guard_enter(&guard))
 		return;
-	(void)look_before_line(&guard, checkpoint);
+	(void)look_before_line(checkpoint);
 	guard_leave(&guard);
 }
 
@@ -243,12 +216,12 @@ void guard_check_time(struct guard *guard)
 	now = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	if (!state.at)
 		walk_begin(now);
-	(void)walk_on(guard->self, LOG_CHECK_TIME, now + gap / BIT_SHARE);
+	(void)walk_on(LOG_CHECK_TIME, now + gap / BIT_SHARE);
 	state.next_bit_ns = now + gap;
 	release();
 }
 
-static void last_round(struct thread *self, enum log_check check)
+static void last_round(enum log_check check)
 {
 	uint64_t now = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	struct log_round record = { .check = check };
@@ -256,7 +229,7 @@ static void last_round(struct thread *self, enum log_check check)
 	if (!take())
 		return;
 	walk_begin(now);
-	record.whole = walk_on(self, check, now + END_MAX);
+	record.whole = walk_on(check, now + END_MAX);
 	record.live = state.live;
 	record.quarantined = state.quarantined;
 	record.round_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - now;
@@ -274,7 +247,7 @@ void guard_check_exit_sigsafe(void)
 
 	if (!canary.on || !guard_enter(&guard))
 		return;
-	last_round(guard.self, LOG_CHECK_EXIT);
+	last_round(LOG_CHECK_EXIT);
 	guard_leave(&guard);
 }
 
@@ -291,6 +264,6 @@ void guard_check_crash_sigsafe(const struct log_crash *crash, const uint64_t *st
 	if (!canary.on || !agent_switch.ids || !self)
 		return;
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, &before, sizeof(before));
-	last_round(self, LOG_CHECK_CRASH);
+	last_round(LOG_CHECK_CRASH);
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
 }

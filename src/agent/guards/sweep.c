@@ -1,6 +1,5 @@
 #include "agent/guards/sweep.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 

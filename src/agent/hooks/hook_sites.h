@@ -4,7 +4,6 @@
 #ifndef REDHAND_AGENT_HOOK_SITES_H
 #define REDHAND_AGENT_HOOK_SITES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/hooks/hooked_limits.h"

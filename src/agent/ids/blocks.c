@@ -453,11 +453,6 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 		FEATURES_TELL(block.free_unknown, guard, space, start, &caller);
 }
 
-void block_record_end(struct guard *guard, const struct block *block, uint64_t start)
-{
-	ring_add(guard->self, block, start, LOG_LIFE_FREE);
-}
-
 void block_end_known(struct guard *guard, struct block *block, uint64_t start, struct caller caller)
 {
 	struct thread *self = guard->self;

@@ -375,9 +375,6 @@ void block_end_guarded(struct guard *guard, enum block_space space, uint64_t sta
 void block_end_known(struct guard *guard, struct block *block, uint64_t start,
 		     struct caller caller);
 
-/* The ring's part of it: of a block that has ended as this says. */
-void block_record_end(struct guard *guard, const struct block *block, uint64_t start);
-
 /* realloc: ends the block for the time of the real call, without a record yet. */
 struct block *block_suspend(struct guard *guard, uint64_t start, struct caller caller);
 /* The real call failed, or stayed in place with a new size. */

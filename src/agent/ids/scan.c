@@ -41,34 +41,30 @@ static bool faults_are_final(void)
 	       (blocked & faults);
 }
 
-/* Memory of the process's own is looked at where it lies: copying it costs more than looking. What
- * another thread unmaps meanwhile faults: the rest of its piece is left out. */
-static __attribute__((noinline)) void look_in_place(struct scan *scan, struct thread *self,
-						    const struct scan_piece *piece)
-{
-	uint64_t recovery[5];
-	uint32_t armed = self->recovery_armed;
+struct piece_scan {
+	struct scan *scan;
+	const struct scan_piece *piece;
+};
 
-	memcpy(recovery, self->recovery, sizeof(recovery));
-	if (!__builtin_setjmp((void **)self->recovery)) {
-		self->recovery_armed = 1;
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-		scan->piece(scan->ctx, piece);
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	}
-	memcpy(self->recovery, recovery, sizeof(recovery));
-	self->recovery_armed = armed;
+static void look_at_piece(void *ctx)
+{
+	const struct piece_scan *look = ctx;
+
+	look->scan->piece(look->scan->ctx, look->piece);
 }
 
-/* Files may be shorter than their mapping: those are copied by the kernel, as far as they go. */
+/* Memory of the process's own is looked at where it lies: copying it costs more than looking. What
+ * another thread unmaps meanwhile faults: the rest of its piece is left out. Files may be shorter
+ * than their mapping: those are copied by the kernel, as far as they go. */
 static void piece_look(struct scan *scan, struct scan_piece *piece, size_t bytes)
 {
-	struct thread *self = thread_self;
+	struct piece_scan look = { scan, piece };
 
-	if (self && !scan->by_copy && !piece->line->inode && !(piece->at % sizeof(uint64_t))) {
+	if (thread_self && !scan->by_copy && !piece->line->inode &&
+	    !(piece->at % sizeof(uint64_t))) {
 		piece->words = (const uint64_t *)piece->at;
 		piece->count = bytes / sizeof(uint64_t);
-		look_in_place(scan, self, piece);
+		(void)memory_attempt_sigsafe(look_at_piece, &look);
 		return;
 	}
 	piece->words = scan->words;

@@ -120,10 +120,12 @@ struct pages_slot *pages_slot_sigsafe(uint64_t address);
 /* Where it ends; where there is none, the page. */
 uint64_t pages_slot_end_sigsafe(uint64_t address);
 
-/* A copy of everything, for the child of a fork that comes next: a descriptor, or -errno. */
-int pages_copy_sigsafe(void);
-/* In that child; closes it. False: it goes on with the parent's memory. */
-bool pages_adopt_sigsafe(int fd);
+/* A copy of everything, for the child of a fork that comes next: where it is, or -errno. */
+long pages_copy_sigsafe(void);
+/* In the parent: not needed any more. */
+void pages_copied_sigsafe(long copy);
+/* In that child. False: it goes on with the parent's memory. */
+bool pages_adopt_sigsafe(long copy);
 /* The errno of what failed at the start. */
 int pages_after_fork(void);
 void pages_each(void (*visit)(struct watch_armed *armed));

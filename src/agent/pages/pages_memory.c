@@ -1,10 +1,15 @@
 /*
  * The memory behind watched pages: mapped twice, once for the target, which faults there when it
  * writes, and once for us. From the start through fork to the end.
+ *
+ * It is no file: there may be no descriptor left for one, and a limit on files' sizes ends whoever
+ * makes one. A third place as large is kept free, where a child's copy is made without asking for
+ * address space.
  */
 #include "agent/pages/pages.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -14,92 +19,109 @@
 #include "agent/core/told.h"
 #include "agent/pages/pages_inside.h"
 
-#ifndef MFD_CLOEXEC
-#define MFD_CLOEXEC 1u
-#endif
-
 #define PAGE 4096u
 #define BYTES_MOST (16ull << 30)
 #define BYTES_LEAST (64ull << 20)
 /* Beside the agent's tables: what the target maps lies as it would without us. */
 #define PLACE_AT (8l << 40)
-#define COPY_BYTES (1ull << 20)
 
 struct pages pages;
 
-static uint32_t owner; /* the process that has this memory to itself */
+static uint32_t owner;	     /* the process that has this memory to itself */
+static uint32_t spare_taken; /* atomic: a copy is being made there */
 
-static long memory_file(uint64_t bytes)
+static long map_anonymous(uint64_t at, uint64_t bytes, int rights, int flags)
 {
-	long fd = raw_syscall2(SYS_memfd_create, "redhand-watched", MFD_CLOEXEC), r;
-
-	if (fd < 0)
-		return fd;
-	r = raw_syscall2(SYS_ftruncate, fd, bytes);
-	if (r < 0) {
-		(void)raw_syscall1(SYS_close, fd);
-		return r;
-	}
-	return fd;
+	return raw_syscall6(SYS_mmap, (long)at, (long)bytes, rights,
+			    MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 }
 
-static bool map_at(uint64_t address, uint64_t bytes, int rights, long fd, int flags)
+static bool failed(long address)
 {
-	return raw_syscall6(SYS_mmap, (long)address, (long)bytes, rights,
-			    MAP_SHARED | MAP_NORESERVE | flags, fd, 0) == (long)address;
+	return address < 0 && address > -4096;
 }
 
-/* A limit on files' sizes would end the process with a signal; one on address space holds for both
- * views. */
+/* A limit on address space holds for all three places. */
 static uint64_t bytes_wish(void)
 {
-	struct rlimit files = { RLIM_INFINITY, RLIM_INFINITY }, space = files;
+	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t wish = BYTES_MOST;
 
-	(void)raw_syscall4(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &files);
 	(void)raw_syscall4(SYS_prlimit64, 0, RLIMIT_AS, 0, &space);
-	while (wish >= BYTES_LEAST && (wish > files.rlim_cur || wish > space.rlim_cur / 8))
+	while (wish >= BYTES_LEAST && wish > space.rlim_cur / 8)
 		wish /= 2;
 	return wish;
+}
+
+static uint64_t spare_place(void)
+{
+	return pages.base + 2 * pages.distance;
+}
+
+/* Memory for both views, seen at one place; -errno. The spare place, unless another thread forks,
+ * too. */
+static long memory_make(void)
+{
+	bool taken = __atomic_exchange_n(&spare_taken, 1, __ATOMIC_ACQUIRE);
+
+	return map_anonymous(taken ? 0 : spare_place(), pages.bytes, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | (taken ? 0 : MAP_FIXED));
+}
+
+void pages_copied_sigsafe(long memory)
+{
+	if ((uint64_t)memory != spare_place()) {
+		(void)raw_syscall2(SYS_munmap, memory, pages.bytes);
+		return;
+	}
+	(void)map_anonymous((uint64_t)memory, pages.bytes, PROT_NONE, MAP_PRIVATE | MAP_FIXED);
+	__atomic_store_n(&spare_taken, 0, __ATOMIC_RELEASE);
+}
+
+/* Of what is shared, mremap() makes a second view where the old size is 0 (mremap(2)). */
+static bool view_at(uint64_t place, long memory)
+{
+	return raw_syscall6(SYS_mremap, memory, 0, (long)pages.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			    (long)place, 0) == (long)place;
+}
+
+static bool views_take(long memory)
+{
+	uint64_t behind = pages.base + pages.distance;
+	bool good = view_at(behind, memory) && view_at(pages.base, memory);
+
+	(void)raw_syscall3(SYS_madvise, behind, pages.bytes, MADV_DONTDUMP);
+	pages_copied_sigsafe(memory);
+	owner = (uint32_t)raw_syscall0(SYS_getpid);
+	return good;
 }
 
 /* The first page stays shut, as does the last: no store reaches in from outside. */
 static int views_map(uint64_t bytes)
 {
-	long fd = memory_file(bytes), at;
+	long at = map_anonymous(PLACE_AT, bytes * 3, PROT_NONE, MAP_PRIVATE), memory;
 
-	if (fd < 0)
-		return (int)-fd;
-	at = raw_syscall6(SYS_mmap, PLACE_AT, (long)bytes * 2, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at < 0 && at > -4096) {
-		(void)raw_syscall1(SYS_close, fd);
+	if (failed(at))
 		return (int)-at;
-	}
-	if (!map_at((uint64_t)at, bytes, PROT_NONE, fd, MAP_FIXED) ||
-	    !map_at((uint64_t)at + bytes, bytes, PROT_READ | PROT_WRITE, fd, MAP_FIXED)) {
-		(void)raw_syscall2(SYS_munmap, at, bytes * 2);
-		(void)raw_syscall1(SYS_close, fd);
-		return ENOMEM;
-	}
-	(void)raw_syscall1(SYS_close, fd);
-	(void)raw_syscall3(SYS_madvise, at + (long)bytes, bytes, MADV_DONTDUMP);
-	memory_count_sigsafe((int64_t)bytes * 2, 0);
-	owner = (uint32_t)raw_syscall0(SYS_getpid);
-	pages.distance = bytes;
+	pages.bytes = pages.distance = bytes;
 	pages.top = (uint64_t)at + PAGE;
 	pages.base = (uint64_t)at;
-	pages.bytes = bytes;
+	memory = memory_make();
+	if (failed(memory) || !views_take(memory)) {
+		(void)raw_syscall2(SYS_munmap, at, bytes * 3);
+		return ENOMEM;
+	}
+	(void)raw_syscall3(SYS_mprotect, at, bytes, PROT_NONE);
+	memory_count_sigsafe((int64_t)bytes * 3, 0);
 	return 0;
 }
 
 /* For fences it is there once, and a child's is its own. */
 static int fences_map(uint64_t bytes)
 {
-	long at = raw_syscall6(SYS_mmap, PLACE_AT, (long)bytes, PROT_NONE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long at = map_anonymous(PLACE_AT, bytes, PROT_NONE, MAP_PRIVATE);
 
-	if (at < 0 && at > -4096)
+	if (failed(at))
 		return (int)-at;
 	memory_count_sigsafe((int64_t)bytes, 0);
 	pages.top = (uint64_t)at + PAGE;
@@ -153,43 +175,40 @@ bool pages_holds(uint64_t address)
 	return pages_hold(address);
 }
 
-int pages_copy_sigsafe(void)
+static bool is_empty(const uint64_t *words)
 {
-	long fd, r = 0;
-	uint64_t at, used = pages_slots_used_sigsafe();
+	unsigned i;
 
-	if (!pages.bytes)
-		return -ENOENT;
-	fd = memory_file(pages.bytes);
-	if (fd < 0)
-		return (int)fd;
-	/* Written, not mapped: what was never touched is not there in the copy either. */
-	for (at = 0; at < used && r >= 0; at += r > 0 ? (uint64_t)r : PAGE) {
-		uint64_t piece = used - at < COPY_BYTES ? used - at : COPY_BYTES;
-
-		r = raw_syscall4(SYS_pwrite64, fd, pages.base + pages.distance + at, piece, at);
-	}
-	if (r < 0) {
-		(void)raw_syscall1(SYS_close, fd);
-		return (int)r;
-	}
-	return (int)fd;
+	for (i = 0; i < PAGE / sizeof(*words); i++)
+		if (words[i])
+			return false;
+	return true;
 }
 
-bool pages_adopt_sigsafe(int fd)
+/* What was never written to is not there in the copy either. */
+long pages_copy_sigsafe(void)
+{
+	uint64_t at, used = pages_slots_used_sigsafe(), from = pages.base + pages.distance;
+	long memory = memory_make();
+
+	for (at = 0; at < used && !failed(memory); at += PAGE)
+		if (!is_empty((const uint64_t *)(from + at)))
+			memcpy((void *)((uint64_t)memory + at), (const void *)(from + at), PAGE);
+	return memory;
+}
+
+bool pages_adopt_sigsafe(long copy)
 {
 	uint64_t shut = pages.base + pages.bytes - pages.top;
-	bool good = map_at(pages.base + pages.distance, pages.bytes, PROT_READ | PROT_WRITE, fd,
-			   MAP_FIXED) &&
-		    map_at(pages.base, pages.bytes, PROT_READ, fd, MAP_FIXED);
+	bool good = views_take(copy);
 
-	(void)raw_syscall1(SYS_close, fd);
+	/* Another thread may have been at a copy, too. */
+	pages_copied_sigsafe((long)spare_place());
+	(void)raw_syscall3(SYS_mprotect, pages.base, pages.bytes, PROT_READ);
 	(void)raw_syscall3(SYS_mprotect, pages.base, PAGE, PROT_NONE);
 	(void)raw_syscall3(SYS_mprotect, pages.top, shut, PROT_NONE);
-	(void)raw_syscall3(SYS_madvise, pages.base + pages.distance, pages.bytes, MADV_DONTDUMP);
 	pages_slots_unlock_all_sigsafe();
 	pages_objects_unlock_sigsafe();
-	owner = (uint32_t)raw_syscall0(SYS_getpid);
 	if (pages.yielded)
 		pages_open_views_sigsafe();
 	return good;
@@ -199,15 +218,15 @@ bool pages_adopt_sigsafe(int fd)
 int pages_after_fork(void)
 {
 	uint32_t i;
-	long fd;
+	long memory;
 
 	if (!pages.bytes || watch_fences())
 		return pages.trouble;
 	for (i = 0; i < pages.objects_used; i++)
 		pages.objects[i].calls = 0;
 	if (owner != (uint32_t)raw_syscall0(SYS_getpid)) {
-		fd = memory_file(pages.bytes);
-		if (fd < 0 || !pages_adopt_sigsafe((int)fd))
+		memory = memory_make();
+		if (failed(memory) || !pages_adopt_sigsafe(memory))
 			known(0);
 	}
 	told_after_fork();

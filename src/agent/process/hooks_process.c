@@ -30,6 +30,7 @@
 #include "agent/core/start.h"
 #include "agent/core/text.h"
 #include "agent/process/rlimits.h"
+#include "agent/process/sandbox.h"
 #include "wire/plan.h"
 
 #define AGENT_NAME "libredhand-agent" /* either of the two libraries */
@@ -126,6 +127,11 @@ static bool is_privileged(int fd, const struct stat *stat)
 		raw_syscall4(SYS_fgetxattr, fd, "security.capability", value, sizeof(value)) > 0);
 }
 
+static bool next_is_sandboxed(void)
+{
+	return agent.sandboxed == AGENT_LEFT_FOR_GOOD;
+}
+
 static enum program_kind program_look_fd(int fd)
 {
 	enum program_kind kind = PROGRAM_ORDINARY;
@@ -133,7 +139,7 @@ static enum program_kind program_look_fd(int fd)
 	struct stat stat;
 	long got;
 
-	if (agent.sandboxed)
+	if (next_is_sandboxed())
 		return PROGRAM_SANDBOXED;
 	if (raw_syscall2(SYS_fstat, fd, &stat) || !S_ISREG(stat.st_mode))
 		return kind;
@@ -151,7 +157,7 @@ static enum program_kind program_look(const char *path)
 	enum program_kind kind;
 	long fd;
 
-	if (agent.sandboxed)
+	if (next_is_sandboxed())
 		return PROGRAM_SANDBOXED;
 	if (!path)
 		return PROGRAM_ORDINARY;
@@ -430,13 +436,13 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 
 	if ((flags & AT_EMPTY_PATH) && !*path)
 		kind = program_look_fd(dir);
-	else if (!agent.sandboxed)
+	else if (!next_is_sandboxed())
 		fd = raw_syscall4(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd >= 0) {
 		kind = program_look_fd((int)fd);
 		(void)raw_syscall1(SYS_close, fd);
 	}
-	NEXT_ENVIRONMENT(next, envp, agent.sandboxed ? PROGRAM_SANDBOXED : kind);
+	NEXT_ENVIRONMENT(next, envp, next_is_sandboxed() ? PROGRAM_SANDBOXED : kind);
 
 	unobserved_note(kind, *path ? path : "(a program given as a descriptor)");
 	exec_begin(path);
@@ -536,9 +542,10 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
 	address = va_arg(list, void *);
 	data = va_arg(list, void *);
 	va_end(list);
-	if (request == PTRACE_TRACEME)
+	if (request == PTRACE_TRACEME) {
 		FEATURES_TELL(process.traced, 0);
-	else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
+		sandbox_traced();
+	} else if (request == PTRACE_ATTACH || request == PTRACE_SEIZE)
 		FEATURES_TELL(process.traced, pid);
 	errno = saved;
 	return real.ptrace((int)request, pid, address, data);

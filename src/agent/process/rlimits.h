@@ -12,9 +12,6 @@
 #ifndef REDHAND_AGENT_RLIMITS_H
 #define REDHAND_AGENT_RLIMITS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* In the constructor, before anything is mapped: agent.cramped, .tight and .space_limit. */
 void limits_begin(void);
 

@@ -19,6 +19,11 @@
 #include "agent/core/retire.h"
 #include "agent/core/signals.h"
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#define PR_SYS_DISPATCH_ON 1
+#endif
+
 #define LIBC_ROOM (120u << 10) /* what malloc takes from its heap, not by a mapping */
 
 /* What hooks and the record of a crash are made of. */
@@ -97,6 +102,13 @@ static bool jumps(uint16_t code, uint32_t a, uint32_t b)
 	}
 }
 
+static uint32_t operand_of(const struct sock_filter *load, const uint32_t *memory)
+{
+	if (BPF_MODE(load->code) == BPF_LEN)
+		return sizeof(struct seccomp_data);
+	return BPF_MODE(load->code) == BPF_MEM ? memory[load->k % BPF_MEMWORDS] : load->k;
+}
+
 /* Classic BPF as seccomp has it (kernel/seccomp.c, seccomp_check_filter): jumps lead forward only,
  * so it ends. What the kernel would not take is told as allowed: the kernel says no to it. */
 static uint32_t filter_answer(const struct sock_filter *code, size_t count,
@@ -113,18 +125,11 @@ static uint32_t filter_answer(const struct sock_filter *code, size_t count,
 		case BPF_LD:
 			if (BPF_MODE(one->code) == BPF_ABS && one->k <= sizeof(*data) - 4)
 				memcpy(&a, (const char *)data + one->k, 4);
-			else if (BPF_MODE(one->code) == BPF_LEN)
-				a = sizeof(*data);
 			else
-				a = BPF_MODE(one->code) == BPF_MEM ? memory[one->k % BPF_MEMWORDS]
-								   : one->k;
+				a = operand_of(one, memory);
 			break;
 		case BPF_LDX:
-			if (BPF_MODE(one->code) == BPF_LEN)
-				x = sizeof(*data);
-			else
-				x = BPF_MODE(one->code) == BPF_MEM ? memory[one->k % BPF_MEMWORDS]
-								   : one->k;
+			x = operand_of(one, memory);
 			break;
 		case BPF_ST:
 			memory[one->k % BPF_MEMWORDS] = a;
@@ -236,22 +241,37 @@ static bool entering(bool kills)
 	return leaving;
 }
 
-static void entered(bool leaving, bool success)
+static void entered(bool leaving, bool success, int option)
 {
 	if (!leaving)
 		return;
 	if (success) {
-		agent.sandboxed = true;
-		agent_retire_sigsafe(LOG_RETIRED_SANDBOX);
+		agent.sandboxed = option == PR_SET_SECCOMP ? AGENT_LEFT_FOR_GOOD : AGENT_LEFT_IMAGE;
+		agent_retire_sigsafe(option ? LOG_RETIRED_SANDBOX : LOG_RETIRED_TRACED);
 	} else {
 		signals_take_over();
 	}
 }
 
-static bool mode_kills(uint64_t mode, uint64_t program)
+/* Who has system calls told by SIGSYS (Wine) is told of our handler's, too, and of its way back,
+ * before his own has a chance to let them through: that kills. It ends with the image. */
+static bool option_kills(int option, uint64_t mode, uint64_t program)
 {
+	if (option == PR_SET_SYSCALL_USER_DISPATCH)
+		return mode == PR_SYS_DISPATCH_ON;
 	return mode == SECCOMP_MODE_STRICT ||
 	       (mode == SECCOMP_MODE_FILTER && filter_kills(program));
+}
+
+static bool option_matters(int option)
+{
+	return option == PR_SET_SECCOMP || option == PR_SET_SYSCALL_USER_DISPATCH;
+}
+
+void sandbox_traced(void)
+{
+	if (agent.faults)
+		entered(entering(true), true, 0);
 }
 
 EXPORT int prctl(int option, ...)
@@ -267,12 +287,12 @@ EXPORT int prctl(int option, ...)
 	c = va_arg(list, unsigned long);
 	d = va_arg(list, unsigned long);
 	va_end(list);
-	if (option != PR_SET_SECCOMP)
+	if (!option_matters(option))
 		return real.prctl(option, a, b, c, d);
-	leaving = entering(mode_kills(a, b));
+	leaving = entering(option_kills(option, a, b));
 	r = real.prctl(option, a, b, c, d);
 	saved = errno;
-	entered(leaving, r == 0);
+	entered(leaving, r == 0, option);
 	errno = saved;
 	return r;
 }
@@ -285,12 +305,13 @@ HIDDEN long sandbox_syscall(long number, long a, long b, long c, long d, long e,
 
 	if (number == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER)
 		leaving = entering(a == SECCOMP_SET_MODE_STRICT || filter_kills((uint64_t)c));
-	else if (number == SYS_prctl && a == PR_SET_SECCOMP)
-		leaving = entering(mode_kills((uint64_t)b, (uint64_t)c));
+	else if (number == SYS_prctl && option_matters((int)a))
+		leaving = entering(option_kills((int)a, (uint64_t)b, (uint64_t)c));
 	r = real_syscall(number, a, b, c, d, e, f);
 	saved = errno;
 	/* With SECCOMP_FILTER_FLAG_NEW_LISTENER it is a descriptor. */
-	entered(leaving, r >= 0 && !(number == SYS_prctl && r != 0));
+	entered(leaving, r >= 0 && !(number == SYS_prctl && r != 0),
+		number == SYS_prctl ? (int)a : PR_SET_SECCOMP);
 	errno = saved;
 	return r;
 }

@@ -16,6 +16,10 @@
 #ifndef REDHAND_AGENT_SANDBOX_H
 #define REDHAND_AGENT_SANDBOX_H
 
+/* The target is about to be traced by somebody who knows nothing of signals that only we have a use
+ * for: each would stop it, and nobody may be there to let it go on. */
+void sandbox_traced(void);
+
 /* seccomp and prctl by libc's syscall(), from arch/x86_64_syscall.S. */
 long sandbox_syscall(long number, long a, long b, long c, long d, long e, long f);
 

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "agent/core/agent.h"
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"

@@ -1,7 +1,5 @@
 #include "agent/python/python_stack.h"
 
-#include <string.h>
-
 #include "agent/core/agent.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"

@@ -158,20 +158,13 @@ static void name_read(const char *pid, char *to, size_t room)
 {
 	char path[48];
 	struct text text;
-	long fd, got;
 
 	text_begin(&text, path, sizeof(path));
 	text_add(&text, "/proc/");
 	text_add(&text, pid);
 	text_add(&text, "/comm");
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	got = raw_syscall3(SYS_read, fd, to, room - 1);
-	(void)raw_syscall1(SYS_close, fd);
-	while (got > 0 && (to[got - 1] == '\n' || !to[got - 1]))
-		got--;
-	to[got > 0 ? got : 0] = 0;
+	if (maps_text_sigsafe(path, to, room))
+		to[strcspn(to, "\n")] = 0;
 }
 
 static void other_look(const char *pid, const struct change_part *part,

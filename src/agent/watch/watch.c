@@ -1,12 +1,9 @@
 #include "agent/watch/watch.h"
 
-#include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/arch/vectors.h"
 #include "agent/arch/x86_64.h"
-#include "agent/core/clock.h"
 #include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"

@@ -10,6 +10,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"
+#include "agent/core/maps.h"
 #include "agent/core/text.h"
 #include "wire/tracer.h"
 
@@ -64,14 +65,9 @@ bool watch_ptrace_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *c
 static long tracer_now(void)
 {
 	char status[1024], *at;
-	long fd, got, pid = 0;
+	long pid = 0;
 
-	fd = raw_syscall4(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	got = raw_syscall3(SYS_read, fd, status, sizeof(status) - 1);
-	(void)raw_syscall1(SYS_close, fd);
-	status[got > 0 ? got : 0] = 0;
+	(void)maps_text_sigsafe("/proc/self/status", status, sizeof(status));
 	at = strstr(status, "TracerPid:");
 	if (!at)
 		return -1;

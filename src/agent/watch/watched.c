@@ -8,6 +8,7 @@
 #include "agent/core/log.h"
 #include "agent/core/thread.h"
 #include "agent/watch/unexplained_changes.h"
+#include "agent/watch/watch_ptrace.h"
 #include "agent/watch/watch_registers.h"
 #include "wire/checksum.h"
 
@@ -162,9 +163,21 @@ void watch_leave_sigsafe(void)
 		return;
 	for (i = 0; i < WATCH_ARMED_MAX; i++)
 		watch_end(&watch_state.armed[i], LOG_WATCHED_YIELDED);
-	watch_state.area->rows[0].yielded = LOG_YIELDED_SANDBOX;
+	if (!watch_state.area->rows[0].yielded)
+		watch_state.area->rows[0].yielded = LOG_YIELDED_SANDBOX;
 	if (!watched_pages_leave())
 		watch_registers_close_sigsafe();
+}
+
+void watch_traced_sigsafe(int pid)
+{
+	watch_ptrace_yield_sigsafe(pid);
+	if (pid || !watch_state.area || !agent_owns_process_sigsafe() ||
+	    (watch_registers_mode() != LOG_WATCH_PERF && !agent.faults))
+		return;
+	watch_state.area->rows[0].yielded = LOG_YIELDED_TO_OTHER;
+	if (!agent.faults)
+		watch_leave_sigsafe();
 }
 
 void watched_take_value(struct watch_armed *armed)

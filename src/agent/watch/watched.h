@@ -31,6 +31,8 @@ void watch_line_sigsafe(int fd, const void *text, size_t bytes);
 void watch_exiting_sigsafe(void);
 /* Nothing is watched from now on, nor does that take any more system calls. _sigsafe */
 void watch_leave_sigsafe(void);
+/* It traces `pid`, or asks to be traced itself (0): the registers are its tracer's. */
+void watch_traced_sigsafe(int pid);
 
 /* The same where it is done by watched pages (pages.h). False: there are none. Bound in features.c.
  */

@@ -184,10 +184,5 @@ static int run(struct inquiry *inq)
 	return follow_own_allocator(inq->bench, telling_level(inq->bench), inq->err);
 }
 
-const struct experiment_ops experiment_allocator_probe = { .name = "allocator-probe",
-							   .question = QUESTION_WHO,
-							   .kind = EXPERIMENT_WATCH,
-							   .chance = 0.1,
-							   .applies = applies,
-							   .price = price,
-							   .run = run };
+EXPERIMENT(allocator_probe, .name = "allocator-probe", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_WATCH, .chance = 0.1, .applies = applies, .price = price, .run = run);

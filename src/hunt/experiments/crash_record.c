@@ -57,10 +57,6 @@ static bool applies(struct inquiry *inq, struct said *why)
 	return hunt_crashes(inq);
 }
 
-const struct experiment_ops experiment_crash_record = { .name = "crash-record",
-							.question = QUESTION_HIT,
-							.kind = EXPERIMENT_CRASH_RECORD,
-							.chance = 0.3,
-							.refines = true,
-							.applies = applies,
-							.run = run };
+EXPERIMENT(crash_record, .name = "crash-record", .question = QUESTION_HIT,
+	   .kind = EXPERIMENT_CRASH_RECORD, .chance = 0.3, .refines = true, .applies = applies,
+	   .run = run);

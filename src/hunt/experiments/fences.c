@@ -72,7 +72,7 @@ static int look(struct inquiry *inq)
 	r = heap_run(inq->cs, &heap, &report, &why);
 	inq->ret->interrupted |= report.interrupted;
 	r = r < 0 ? DECIDE(inq, "fences:failed", said_text(why.message))
-		  : take(inq, &heap.identity, &report);
+		  : take(inq, &heap.series.identity, &report);
 	heap_report_deinit(&report);
 	return r;
 }
@@ -90,14 +90,8 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, trials_of(inq), SLOWER, ret);
 }
 
-const struct experiment_ops experiment_fences = { .name = "fences",
-						  .question = QUESTION_HIT,
-						  .kind = EXPERIMENT_FENCES,
-						  .chance = 0.2,
-						  .share = 0.3,
-						  .applies = applies,
-						  .price = price,
-						  .run = look };
+EXPERIMENT(fences, .name = "fences", .question = QUESTION_HIT, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.2, .share = 0.3, .applies = applies, .price = price, .run = look);
 
 /* What does not fail gets them early, too. */
 static bool silent_applies(struct inquiry *inq, struct said *why)
@@ -105,14 +99,8 @@ static bool silent_applies(struct inquiry *inq, struct said *why)
 	return !inq->known.target && !inq->known.fails_guarded && applies(inq, why);
 }
 
-const struct experiment_ops experiment_silent_fences = { .name = "fences",
-							 .question = QUESTION_FAILS,
-							 .kind = EXPERIMENT_FENCES,
-							 .chance = 0.2,
-							 .share = 0.3,
-							 .applies = silent_applies,
-							 .price = price,
-							 .run = look };
+EXPERIMENT(silent_fences, .name = "fences", .question = QUESTION_FAILS, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.2, .share = 0.3, .applies = silent_applies, .price = price, .run = look);
 
 bool fences_first(const struct inquiry *inq)
 {
@@ -130,14 +118,8 @@ static bool who_applies(struct inquiry *inq, struct said *why)
 				     fill_applies(inq->bench) && !inq->bench->request->start.freed);
 }
 
-const struct experiment_ops experiment_who_fences = { .name = "fences",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_FENCES,
-						      .chance = 0.3,
-						      .share = 0.3,
-						      .applies = who_applies,
-						      .price = price,
-						      .run = look };
+EXPERIMENT(who_fences, .name = "fences", .question = QUESTION_WHO, .kind = EXPERIMENT_FENCES,
+	   .chance = 0.3, .share = 0.3, .applies = who_applies, .price = price, .run = look);
 
 int fences_look(struct inquiry *inq)
 {

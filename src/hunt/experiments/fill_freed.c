@@ -87,10 +87,6 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_fill_freed = { .name = "fill-freed",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_FILL_FREED,
-						      .chance = 0.3,
-						      .applies = applies,
-						      .price = fill_price,
-						      .run = run };
+EXPERIMENT(fill_freed, .name = "fill-freed", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_FILL_FREED, .chance = 0.3, .applies = applies, .price = fill_price,
+	   .run = run);

@@ -7,11 +7,20 @@
  */
 #include "hunt/inquiry.h"
 
-#define WORD 8
+#include "studies/heap/evidence.h"
+#include "studies/heap/heap.h"
 
-static void tell(struct bench *bench, const struct heap_suspect *suspect)
+#define WORD 8
+#define SILENT_TRIALS 16u /* a word whose garbage shows has none in all of them once in 100 */
+#define SILENT_TRIALS_MAX 96u
+#define SILENT_P 0.001 /* output may change for reasons of its own */
+
+/* bench: NULL where nothing fails, but what it shows is another. */
+static void tell(struct evidence_list *ret, const struct heap_suspect *suspect,
+		 const struct bench *bench)
 {
-	struct evidence e = evidence_new(EVIDENCE_ODDS, bench->start.first->trial, true);
+	struct evidence e =
+		evidence_new(EVIDENCE_ODDS, bench ? bench->start.first->trial : 0, bench != NULL);
 	struct odds_seen *odds = e.odds;
 
 	odds->home = (struct home){ .kind = HOME_BLOCK,
@@ -24,8 +33,8 @@ static void tell(struct bench *bench, const struct heap_suspect *suspect)
 	odds->zeroed = suspect->clear.trials;
 	odds->zeroed_failed = suspect->clear.failed;
 	odds->p = suspect->p;
-	odds->otherwise = bench_plain_fault(bench);
-	VEC_PUSH(&bench->guards.seen.list, e);
+	odds->otherwise = bench && bench_plain_fault(bench);
+	VEC_PUSH(&ret->list, e);
 }
 
 static bool applies(struct inquiry *inq, struct said *why)
@@ -44,7 +53,7 @@ static int run(struct inquiry *inq)
 	r = random_fill_run(bench, true, &report, inq->err);
 	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
 	if (told)
-		tell(bench, &report.suspects.items[0]);
+		tell(&bench->guards.seen, &report.suspects.items[0], bench);
 	if (told || bench->guards.findings > 0)
 		guards_adopt(bench);
 	heap_report_deinit(&report);
@@ -52,10 +61,58 @@ static int run(struct inquiry *inq)
 }
 
 /* After freed blocks, which are the more frequent cause, at the same price. */
-const struct experiment_ops experiment_fill_fresh = { .name = "fill-fresh",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_FILL_FRESH,
-						      .chance = 0.2,
-						      .applies = applies,
-						      .price = fill_price,
-						      .run = run };
+EXPERIMENT(fill_fresh, .name = "fill-fresh", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_FILL_FRESH, .chance = 0.2, .applies = applies, .price = fill_price,
+	   .run = run);
+
+/* What does not fail, and shows the same each time with guards: whether garbage in new blocks
+ * changes what it shows. */
+static int silent_run(struct inquiry *inq)
+{
+	struct heap_request heap;
+	AUTO(mem_freep) char *settings = hit_heap_request(inq, "observe 4:heap\n", &heap);
+	AUTO(mem_freep) char *tossed = random_fill_request(&heap, settings, true);
+	struct heap_report report = { 0 };
+	struct experiment_made made;
+	struct err why = { 0 };
+	int r;
+
+	heap.trials = SILENT_TRIALS;
+	heap.trials_max = SILENT_TRIALS_MAX;
+	heap.suspect_p = SILENT_P;
+	heap.outcome = inq->outcome;
+	r = heap_run(inq->cs, &heap, &report, &why);
+	inq->ret->interrupted |= report.interrupted;
+	if (r < 0) {
+		heap_report_deinit(&report);
+		return DECIDE(inq, "guards:failed", said_text(why.message));
+	}
+	heap_experiment(&report, EXPERIMENT_FILL_FRESH, &made);
+	inq->known.damaged |= report.suspects.count > 0 && report.suspects.items[0].p < SILENT_P;
+	if (inq->known.damaged) {
+		tell(&inq->evidence, &report.suspects.items[0], NULL);
+		made.telling = made.shown = report.suspects.items[0].poisoned.failed;
+	}
+	evidence_add_experiment(&inq->evidence, &made);
+	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
+	r = DECIDE(inq, "fill:silent", said_flag(inq->known.damaged),
+		   said_number(report.heap.trials));
+	heap_report_deinit(&report);
+	return r;
+}
+
+static bool silent_applies(struct inquiry *inq, struct said *why)
+{
+	(void)why;
+	return !inq->known.target && !inq->known.fails_guarded && inq->known.fenced &&
+	       inq->outcome != 0 && !inq->known.damaged && !inq->known.too_slow;
+}
+
+static void silent_price(const struct inquiry *inq, struct price *ret)
+{
+	price_of_trials(inq, SILENT_TRIALS, 2, ret);
+}
+
+EXPERIMENT(silent_fill, .name = "fill-fresh", .question = QUESTION_FAILS,
+	   .kind = EXPERIMENT_FILL_FRESH, .chance = 0.2, .share = 0.3, .applies = silent_applies,
+	   .price = silent_price, .run = silent_run);

@@ -288,10 +288,5 @@ static int run(struct inquiry *inq)
 	return lead_follow(inq->bench, inq->bench->request->start.lead, inq->err);
 }
 
-const struct experiment_ops experiment_from_evidence = { .name = "from-evidence",
-							 .question = QUESTION_WHO,
-							 .kind = EXPERIMENT_WATCH,
-							 .chance = 0.7,
-							 .applies = applies,
-							 .price = price,
-							 .run = run };
+EXPERIMENT(from_evidence, .name = "from-evidence", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_WATCH, .chance = 0.7, .applies = applies, .price = price, .run = run);

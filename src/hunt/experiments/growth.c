@@ -49,17 +49,10 @@ static void add_growth(struct inquiry *inq, const struct growth_report *report)
 
 static int run(struct inquiry *inq)
 {
-	const struct hunt_request *request = inq->request;
 	struct growth_report report = { 0 };
 	struct err why = { 0 };
-	struct growth_request growth = { .identity = inq->how.close.identity,
-					 .settings = inq->how.close.settings,
-					 .program = inq->how.program,
-					 .slot_env = inq->how.env,
-					 .jobs = inq->how.jobs,
-					 .trials = GROWTH_TRIALS,
-					 .progress = request->show.progress,
-					 .progress_ctx = request->show.ctx };
+	struct growth_request growth = { .series = hunt_series(inq, &inq->how.close),
+					 .trials = GROWTH_TRIALS };
 	int r = growth_run(inq->cs, &growth, &report, &why);
 
 	inq->ret->interrupted |= report.interrupted;
@@ -98,10 +91,5 @@ static void price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, GROWTH_TRIALS, 2, ret);
 }
 
-const struct experiment_ops experiment_growth = { .name = "growth",
-						  .question = QUESTION_HIT,
-						  .kind = EXPERIMENT_GROWTH,
-						  .chance = 0.1,
-						  .applies = applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(growth, .name = "growth", .question = QUESTION_HIT, .kind = EXPERIMENT_GROWTH,
+	   .chance = 0.1, .applies = applies, .price = price, .run = run);

@@ -43,25 +43,14 @@ static bool is_telling(const struct heap_finding *finding)
 
 /* It read outside of its own block: what it found there is poison of a block that somebody freed,
  * and rightly so. */
-static bool is_by_stray(const struct bench *bench, const struct evidence *e)
+static bool is_by_stray(const struct evidence *e, const void *ctx)
 {
+	const struct bench *bench = ctx;
 	const struct backtrack *backtrack = &bench->start.first->backtrack;
 
 	return bench->start.first->has_backtrack && backtrack->steps.count > 0 &&
 	       backtrack->steps.items[0].strayed.id != 0 && e->kind == EVIDENCE_FREED_USE &&
 	       e->freed_use->poison;
-}
-
-static void drop_strays(const struct bench *bench, struct evidence_list *list)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++)
-		if (is_by_stray(bench, &list->list.items[i]))
-			evidence_deinit(&list->list.items[i]);
-		else
-			list->list.items[kept++] = list->list.items[i];
-	list->list.count = kept;
 }
 
 /* What was found in trials that failed in another way is about another failure. */
@@ -73,7 +62,7 @@ int guards_take(struct bench *bench, const struct series_identity *identity,
 	int r = 0;
 
 	heap_evidence(report, &list);
-	drop_strays(bench, &list);
+	evidence_drop(&list, is_by_stray, bench);
 	if (request->others)
 		r = bystanders_drop(request->others, request->target, bench->runner.cs, identity,
 				    &list, err);
@@ -109,18 +98,18 @@ char *guards_request(const struct bench *bench, struct heap_request *ret)
 	char *settings =
 		series_settings_with(request->identity.settings, "observe", "observe 4:heap\n");
 
-	*ret = (struct heap_request){ .identity = request->identity,
-				      .settings = request->settings,
-				      .program = request->program,
-				      .slot_env = request->slot_env,
-				      .jobs = request->jobs,
+	*ret = (struct heap_request){ .series = { .identity = request->identity,
+						  .settings = request->settings,
+						  .program = request->program,
+						  .slot_env = request->slot_env,
+						  .jobs = request->jobs,
+						  .progress = request->progress,
+						  .progress_ctx = request->progress_ctx },
 				      .trials = guards_trials(bench),
 				      .found_enough = (unsigned int)bench_wanted(bench),
-				      .seed = bench->start.first->trial,
-				      .progress = request->progress,
-				      .progress_ctx = request->progress_ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+				      .seed = bench->start.first->trial };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
@@ -178,10 +167,10 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 		if (plain)
 			note_same_fault(bench, report);
 		heap_experiment(report, EXPERIMENT_GUARDS, &made);
-		r = guards_count(bench, &heap.identity, report, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 	}
 	if (r == 0) {
-		r = guards_take(bench, &heap.identity, report, err);
+		r = guards_take(bench, &heap.series.identity, report, err);
 		set_watch_on_damage(bench, report);
 	}
 	bench->runner.interrupted |= report->interrupted;
@@ -275,26 +264,16 @@ static int look_at_heap(struct bench *bench, struct err *err)
 
 /* Without guards a place in CPython's pools, and many another, has had several owners, and what was
  * found there is the last one's. Where it is known now which object was used, those are guesses. */
+static bool is_guess(const struct evidence *e, const void *ctx)
+{
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+	       (e->freed_use->block->python || e->freed_use->place_reused);
+}
+
 static void forget_guesses(struct bench *bench)
 {
-	struct evidence_list *list = &bench->ret->evidence;
-	bool known = false;
-	size_t kept = 0;
-
-	VEC_FOREACH (&bench->guards.seen.list, e)
-		known |= e->kind == EVIDENCE_FREED_USE && e->failing;
-	if (!known)
-		return;
-	for (size_t i = 0; i < list->list.count; i++) {
-		struct evidence *e = &list->list.items[i];
-
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    (e->freed_use->block->python || e->freed_use->place_reused))
-			evidence_deinit(e);
-		else
-			list->list.items[kept++] = *e;
-	}
-	list->list.count = kept;
+	if (VEC_ANY(&bench->guards.seen.list, e, e->kind == EVIDENCE_FREED_USE && e->failing))
+		evidence_drop(&bench->ret->evidence, is_guess, NULL);
 }
 
 void guards_adopt(struct bench *bench)
@@ -348,11 +327,13 @@ static bool caught_before(const struct level *level, const struct write_seen *w)
 			       strcmp(function_of(observation->write.write), function_of(w)) == 0);
 }
 
-/* Do they show the same writer behind the end of a block, or before its start? */
+/* Do they show the same writer, or an object used after its end? A bent pointer leads to any. */
 static bool confirms(const struct bench *bench)
 {
 	int level = telling_level(bench);
 
+	if (bench->release.key && (level < 0 || !level_bends(&bench->homes.levels[level])))
+		return true;
 	return VEC_ANY(&bench->guards.seen.list, e,
 		       e->kind == EVIDENCE_WRITE && level >= 0 &&
 			       caught_before(&bench->homes.levels[level], e->write));
@@ -547,19 +528,12 @@ static int run(struct inquiry *inq)
 	r = look_at_heap(bench, inq->err);
 	watchset_deinit(&bench->watchset);
 	bench->watchset = homes;
-	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) || bench->release.key
-						: bench->guards.findings > 0))
+	if (r == 0 && (reason == GUARDS_OVERRUN ? confirms(bench) : bench->guards.findings > 0))
 		guards_adopt(bench);
 	else if (reason == GUARDS_NO_CRASH)
 		bench->start.looks += !bench->runner.interrupted;
 	return r;
 }
 
-const struct experiment_ops experiment_guards = { .name = "guards",
-						  .question = QUESTION_WHO,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.5,
-						  .repeats = true,
-						  .applies = applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(guards, .name = "guards", .question = QUESTION_WHO, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.5, .repeats = true, .applies = applies, .price = price, .run = run);

@@ -38,19 +38,12 @@ int hit_take(struct inquiry *inq, const struct series_identity *identity, unsign
 
 char *hit_heap_request(const struct inquiry *inq, const char *observe, struct heap_request *ret)
 {
-	const struct hunt_request *request = inq->request;
 	char *settings = series_settings_with(inq->how.close_settings, "observe", observe);
 
-	*ret = (struct heap_request){ .identity = inq->how.close.identity,
-				      .settings = inq->how.close.settings,
-				      .program = inq->how.program,
-				      .slot_env = inq->how.env,
-				      .jobs = inq->how.jobs,
-				      .seed = request->seed,
-				      .progress = request->show.progress,
-				      .progress_ctx = request->show.ctx };
-	ret->identity.command = "heap";
-	ret->identity.settings = settings;
+	*ret = (struct heap_request){ .series = hunt_series(inq, &inq->how.close),
+				      .seed = inq->request->seed };
+	ret->series.identity.command = "heap";
+	ret->series.identity.settings = settings;
 	observe_heap_defaults(ret->seed, &ret->plan);
 	return settings;
 }
@@ -74,13 +67,14 @@ int hit_look_for_damage(struct inquiry *inq)
 		return DECIDE(inq, "guards:failed", said_text(why.message));
 	}
 	inq->known.guarded = true;
+	inq->outcome = report.outcome;
 	inq->known.fails_guarded =
 		!inq->known.target && report.findings.count == 0 && report.heap.failed > 0 &&
 		attempt_p(&(struct rate){ .trials = inq->spending.ran }, &report.heap) < CHANGES_P;
 	if (report.heap.trials > 0)
 		inq->known.guarded_s = report.seconds / (double)report.heap.trials;
 	heap_experiment(&report, EXPERIMENT_GUARDS, &made);
-	r = hit_take(inq, &heap.identity, HEAP_ARM_HEAP, &report, &made, &damage);
+	r = hit_take(inq, &heap.series.identity, HEAP_ARM_HEAP, &report, &made, &damage);
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);
 	if (r == 0)
 		r = observers_tell_effect(inq, "with:guards", hunt_rate_of_all(inq), &report.heap);
@@ -152,13 +146,8 @@ static int run(struct inquiry *inq)
 	return inq->known.target ? read_plain(inq) : look_at_heap(inq);
 }
 
-const struct experiment_ops experiment_guards_first = { .name = "guards",
-							.question = QUESTION_HIT,
-							.kind = EXPERIMENT_GUARDS,
-							.chance = 0.3,
-							.applies = applies,
-							.price = price,
-							.run = run };
+EXPERIMENT(guards_first, .name = "guards", .question = QUESTION_HIT, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = applies, .price = price, .run = run);
 
 /* A program that does not fail gets guards early: what they show in a dozen trials, hundreds as it
  * is would not. */
@@ -168,10 +157,5 @@ static bool silent_applies(struct inquiry *inq, struct said *why)
 	       !inq->known.too_slow && inq->how.close.observer != OBSERVE_NONE;
 }
 
-const struct experiment_ops experiment_silent = { .name = "guards",
-						  .question = QUESTION_FAILS,
-						  .kind = EXPERIMENT_GUARDS,
-						  .chance = 0.3,
-						  .applies = silent_applies,
-						  .price = price,
-						  .run = run };
+EXPERIMENT(silent, .name = "guards", .question = QUESTION_FAILS, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.3, .applies = silent_applies, .price = price, .run = run);

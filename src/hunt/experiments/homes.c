@@ -626,17 +626,9 @@ void homes_forget(struct bench *bench)
 }
 
 /* What such a pointer leads to is nobody's block: that it was freed says nothing. */
-static void forget_freed_uses(struct evidence_list *list)
+static bool is_freed_use(const struct evidence *e, const void *ctx)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++) {
-		if (list->list.items[i].kind == EVIDENCE_FREED_USE)
-			evidence_deinit(&list->list.items[i]);
-		else
-			list->list.items[kept++] = list->list.items[i];
-	}
-	list->list.count = kept;
+	return e->kind == EVIDENCE_FREED_USE;
 }
 
 static void conclude_homes(struct bench *bench)
@@ -655,7 +647,7 @@ static void conclude_homes(struct bench *bench)
 	}
 	more = source->observations.count > 0;
 	if (level_bends(&bench->homes.levels[level]))
-		forget_freed_uses(&bench->ret->evidence);
+		evidence_drop(&bench->ret->evidence, is_freed_use, NULL);
 	tell_level(bench, &bench->homes.levels[level], 1,
 		   more			    ? HOP_GOES_ON
 		   : bench_may_go_on(bench) ? HOP_ORIGIN
@@ -722,14 +714,8 @@ static int run(struct inquiry *inq)
 	return r < 0 ? r : watch_rows(bench, inq->err);
 }
 
-const struct experiment_ops experiment_homes = { .name = "homes",
-						 .question = QUESTION_WHO,
-						 .kind = EXPERIMENT_WATCH,
-						 .chance = 0.7,
-						 .refines = true,
-						 .applies = applies,
-						 .price = price,
-						 .run = run };
+EXPERIMENT(homes, .name = "homes", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);
 
 /* The pointer at the source of a copy belongs to the home one level up: levels of sources follow.
  */
@@ -749,11 +735,6 @@ static int copies_run(struct inquiry *inq)
 	return follow_copies(inq->bench, telling_level(inq->bench), inq->err);
 }
 
-const struct experiment_ops experiment_copies = { .name = "copies",
-						  .question = QUESTION_WHO,
-						  .kind = EXPERIMENT_WATCH,
-						  .chance = 0.7,
-						  .refines = true,
-						  .applies = copies_apply,
-						  .price = price,
-						  .run = copies_run };
+EXPERIMENT(copies, .name = "copies", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = copies_apply, .price = price,
+	   .run = copies_run);

@@ -235,11 +235,5 @@ static int run(struct inquiry *inq)
 	return r == 0 && inq->known.ids.hide_it ? ask_disturbed(inq) : r;
 }
 
-const struct experiment_ops experiment_ids = { .name = "ids",
-					       .question = QUESTION_OBSERVER,
-					       .kind = EXPERIMENT_RUN,
-					       .chance = 0.9,
-					       .share = 0.1,
-					       .applies = applies,
-					       .price = price,
-					       .run = run };
+EXPERIMENT(ids, .name = "ids", .question = QUESTION_OBSERVER, .kind = EXPERIMENT_RUN, .chance = 0.9,
+	   .share = 0.1, .applies = applies, .price = price, .run = run);

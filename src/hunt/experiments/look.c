@@ -195,11 +195,5 @@ static int run(struct inquiry *inq)
 	return round_run(bench, &look_round, inq->err);
 }
 
-const struct experiment_ops experiment_look = { .name = "look",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_CRASH_RECORD,
-						.chance = 0.3,
-						.repeats = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(look, .name = "look", .question = QUESTION_WHO, .kind = EXPERIMENT_CRASH_RECORD,
+	   .chance = 0.3, .repeats = true, .applies = applies, .price = price, .run = run);

@@ -97,7 +97,6 @@ static void find_core(void *ctx, const struct core_row *row)
 /* Trials on one core each, drawn for each: does it fail on one only? */
 static int pin(struct inquiry *inq, struct host_signs *signs)
 {
-	const struct hunt_request *request = inq->request;
 	struct trial_settings settings = *inq->how.plain.settings;
 	AUTO(mem_freep) char *line = mem_printf("chaos %u\n", (unsigned int)CHAOS_PIN);
 	AUTO(mem_freep) char *text = series_settings_with(inq->how.plain_settings, "chaos", line);
@@ -107,26 +106,20 @@ static int pin(struct inquiry *inq, struct host_signs *signs)
 	struct cores cores = { .table = &table, .core = -1 };
 	struct series_found found;
 	AUTO(repro_result_deinit) struct repro_result result = { 0 };
-	struct repro_request repro = { .settings = &settings,
-				       .observer = inq->how.plain.observer,
-				       .program = inq->how.program,
-				       .slot_env = inq->how.env,
-				       .jobs = inq->how.jobs,
-				       .fresh = request->fresh,
-				       .progress = request->show.progress,
-				       .progress_ctx = request->show.ctx };
+	struct repro_request repro = { .series = hunt_series(inq, &inq->how.plain) };
 	int r;
 
-	repro.identity = (struct series_identity){ .command = "compare",
-						   .settings = text,
-						   .program = inq->how.plain.identity.program };
+	repro.series.settings = &settings;
+	repro.series.identity = (struct series_identity){
+		.command = "compare", .settings = text, .program = inq->how.plain.identity.program
+	};
 	repro.trials = hunt_trials(inq, wanted < PIN_TRIALS_LEAST  ? PIN_TRIALS_LEAST
 					: wanted < PIN_TRIALS_MOST ? (uint64_t)wanted
 								   : PIN_TRIALS_MOST);
 	settings.chaos = CHAOS_PIN;
 	r = repro_run(inq->cs, &repro, &result, inq->err);
 	if (r == 0)
-		r = case_series(inq->cs, &repro.identity, 0, &found, inq->err);
+		r = case_series(inq->cs, &repro.series.identity, 0, &found, inq->err);
 	if (r == 0)
 		r = case_cores(inq->cs, found.id, find_core, &cores, inq->err);
 	if (r < 0)
@@ -227,11 +220,5 @@ static void price(const struct inquiry *inq, struct price *ret)
 	*ret = (struct price){ .seconds = MEMTEST_S };
 }
 
-const struct experiment_ops experiment_machine = { .name = "machine",
-						   .question = QUESTION_MACHINE,
-						   .kind = EXPERIMENT_MACHINE,
-						   .chance = 0.05,
-						   .refines = true,
-						   .applies = applies,
-						   .price = price,
-						   .run = run };
+EXPERIMENT(machine, .name = "machine", .question = QUESTION_MACHINE, .kind = EXPERIMENT_MACHINE,
+	   .chance = 0.05, .refines = true, .applies = applies, .price = price, .run = run);

@@ -254,11 +254,5 @@ static int run(struct inquiry *inq)
 	return tell(inq, &result);
 }
 
-const struct experiment_ops experiment_minimize = { .name = "minimize",
-						    .question = QUESTION_FEWER,
-						    .kind = EXPERIMENT_RUN,
-						    .chance = 0.8,
-						    .share = 0.4,
-						    .applies = applies,
-						    .price = price,
-						    .run = run };
+EXPERIMENT(minimize, .name = "minimize", .question = QUESTION_FEWER, .kind = EXPERIMENT_RUN,
+	   .chance = 0.8, .share = 0.4, .applies = applies, .price = price, .run = run);

@@ -326,11 +326,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_over_release = { .name = "over-release",
-							.question = QUESTION_WHO,
-							.kind = EXPERIMENT_WATCH,
-							.chance = 0.7,
-							.refines = true,
-							.applies = applies,
-							.price = price,
-							.run = run };
+EXPERIMENT(over_release, .name = "over-release", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);

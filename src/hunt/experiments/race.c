@@ -510,11 +510,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_race = { .name = "race",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_RACE,
-						.chance = 0.5,
-						.refines = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(race, .name = "race", .question = QUESTION_WHO, .kind = EXPERIMENT_RACE, .chance = 0.5,
+	   .refines = true, .applies = applies, .price = price, .run = run);

@@ -42,12 +42,25 @@ bool random_fill_worth(struct bench *bench, bool fresh)
 	return false;
 }
 
+char *random_fill_request(struct heap_request *ret, const char *settings, bool fresh)
+{
+	char *tossed = mem_printf("%s%s 0.5\n", settings, fresh ? "fresh-chance" : "poison-chance");
+
+	ret->series.identity.settings = tossed;
+	ret->found_enough = 0;	   /* the coins are asked, whatever else is found */
+	ret->give_up_clean = true; /* there are other questions to ask */
+	ret->plan.poison_ppm = PPM;
+	if (fresh)
+		ret->plan.item.flags |= PLAN_HEAP_FRESH;
+	return tossed;
+}
+
 int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
 	AUTO(mem_freep) char *settings = guards_request(bench, &heap);
 	AUTO(mem_freep)
-	char *tossed = mem_printf("%s%s 0.5\n", settings, fresh ? "fresh-chance" : "poison-chance");
+	char *tossed = random_fill_request(&heap, settings, fresh);
 	AUTO(strbuf_deinit) struct strbuf place = { 0 };
 	uint64_t left = bench_trials_left(bench);
 	unsigned int most = affordable(bench);
@@ -58,23 +71,17 @@ int random_fill_run(struct bench *bench, bool fresh, struct heap_report *report,
 	if (bench_plain_fault(bench))
 		heap.unlike = strbuf_str(&place);
 
-	heap.identity.settings = tossed;
 	heap.trials = TRIALS;
-	heap.found_enough = 0; /* the coins are asked, whatever else is found */
 	heap.suspect_p = TOSS_P;
-	heap.give_up_clean = true; /* there are other questions to ask */
 	heap.trials_max = left < most ? (unsigned int)left : most;
-	heap.plan.poison_ppm = PPM;
-	if (fresh)
-		heap.plan.item.flags |= PLAN_HEAP_FRESH;
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
 		heap_experiment(report, fresh ? EXPERIMENT_FILL_FRESH : EXPERIMENT_FILL_FREED,
 				&made);
-		r = guards_count(bench, &heap.identity, report, &made, err);
+		r = guards_count(bench, &heap.series.identity, report, &made, err);
 		/* Guards are on here, too: what they find damaged is no less so. */
 		if (r == 0)
-			r = guards_take(bench, &heap.identity, report, err);
+			r = guards_take(bench, &heap.series.identity, report, err);
 	}
 	bench->filled += report->heap.failed > 0 ? report->heap.trials : 0;
 	bench->runner.interrupted |= report->interrupted;

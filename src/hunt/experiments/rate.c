@@ -49,23 +49,19 @@ enum measuring {
 static int measure(struct inquiry *inq, uint64_t trials, uint64_t failures, unsigned int flags)
 {
 	const struct hunt_request *request = inq->request;
-	struct repro_request repro = { .identity = inq->how.plain.identity,
-				       .settings = inq->how.plain.settings,
-				       .observer = inq->how.plain.observer,
-				       .program = request->program,
-				       .slot_env = request->slot_env,
-				       .jobs = inq->how.jobs,
+	struct repro_request repro = { .series = hunt_series(inq, &inq->how.plain),
 				       .trials = trials,
 				       .failures = failures,
 				       .signature = request->signature,
 				       .intermittent = !(flags & MEASURE_ANY),
-				       .sparing = flags & MEASURE_SPARING,
-				       .fresh = flags & MEASURE_FRESH,
-				       .progress = request->show.progress,
-				       .progress_ctx = request->show.ctx };
+				       .sparing = flags & MEASURE_SPARING };
 	struct repro_result result = { 0 };
-	int r = repro_run(inq->cs, &repro, &result, inq->err);
+	int r;
 
+	repro.series.program = request->program;
+	repro.series.slot_env = request->slot_env;
+	repro.series.fresh = flags & MEASURE_FRESH;
+	r = repro_run(inq->cs, &repro, &result, inq->err);
 	if (r < 0)
 		return r;
 	inq->ret->interrupted |= result.interrupted;
@@ -590,13 +586,9 @@ static int first_run(struct inquiry *inq)
 							 : give_up_ids(inq);
 }
 
-const struct experiment_ops experiment_first_failure = { .name = "first-failure",
-							 .question = QUESTION_FAILS,
-							 .kind = EXPERIMENT_RUN,
-							 .chance = 1,
-							 .applies = first_applies,
-							 .price = first_price,
-							 .run = first_run };
+EXPERIMENT(first_failure, .name = "first-failure", .question = QUESTION_FAILS,
+	   .kind = EXPERIMENT_RUN, .chance = 1, .applies = first_applies, .price = first_price,
+	   .run = first_run);
 
 /* One more failure tells whether the first is the rule, and a watch changes how it dies; if it is
  * not, some more are counted. */
@@ -643,13 +635,8 @@ static void rate_price(const struct inquiry *inq, struct price *ret)
 	price_of_trials(inq, TRIALS, 1, ret);
 }
 
-const struct experiment_ops experiment_rate = { .name = "rate",
-						.question = QUESTION_FAILS,
-						.kind = EXPERIMENT_RUN,
-						.chance = 0.9,
-						.applies = rate_applies,
-						.price = rate_price,
-						.run = rate_measure };
+EXPERIMENT(rate, .name = "rate", .question = QUESTION_FAILS, .kind = EXPERIMENT_RUN, .chance = 0.9,
+	   .applies = rate_applies, .price = rate_price, .run = rate_measure);
 
 static bool rare_applies(struct inquiry *inq, struct said *why)
 {
@@ -677,13 +664,8 @@ static int rare_run(struct inquiry *inq)
 	return tell(inq);
 }
 
-const struct experiment_ops experiment_rare = { .name = "rare",
-						.question = QUESTION_FAILS,
-						.kind = EXPERIMENT_RUN,
-						.chance = 0.1,
-						.applies = rare_applies,
-						.price = rare_price,
-						.run = rare_run };
+EXPERIMENT(rare, .name = "rare", .question = QUESTION_FAILS, .kind = EXPERIMENT_RUN, .chance = 0.1,
+	   .applies = rare_applies, .price = rare_price, .run = rare_run);
 
 static bool often_applies(struct inquiry *inq, struct said *why)
 {
@@ -729,11 +711,6 @@ static int often_run(struct inquiry *inq)
 		      : r;
 }
 
-const struct experiment_ops experiment_how_often = { .name = "how-often",
-						     .question = QUESTION_VERDICT,
-						     .kind = EXPERIMENT_RUN,
-						     .chance = 0.5,
-						     .share = 0.03,
-						     .applies = often_applies,
-						     .price = often_price,
-						     .run = often_run };
+EXPERIMENT(how_often, .name = "how-often", .question = QUESTION_VERDICT, .kind = EXPERIMENT_RUN,
+	   .chance = 0.5, .share = 0.03, .applies = often_applies, .price = often_price,
+	   .run = often_run);

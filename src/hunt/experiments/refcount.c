@@ -222,18 +222,30 @@ static bool is_extension(const struct frame *frame)
 	       !frame_is_interpreter(frame);
 }
 
-/* The extension's function whose doing it is; NULL: the interpreter's, or Python's. */
-static char *by_extension(const struct hit *caught, struct symbols *symbols)
+/* NULL where nobody knows, or where it is to be an extension and is not. */
+static char *function_at(const struct hit *caught, struct symbols *symbols, bool extension)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
 	const struct frame *site;
-	char *function;
+	char *function = NULL;
 
 	hit_describe(caught, symbols, e.write);
 	site = stack_site(&e.write->writer);
-	function = site && is_extension(site) ? mem_strdup(site->function) : NULL;
+	if (site && site->function && (!extension || is_extension(site)))
+		function = mem_strdup(site->function);
 	evidence_deinit(&e);
 	return function;
+}
+
+static char *function_of(const struct hit *caught, struct symbols *symbols)
+{
+	return function_at(caught, symbols, false);
+}
+
+/* The extension's function whose doing it is; NULL: the interpreter's, or Python's. */
+static char *by_extension(const struct hit *caught, struct symbols *symbols)
+{
+	return function_at(caught, symbols, true);
 }
 
 static struct balance *balance_of(struct balances *balances, const char *function)
@@ -284,12 +296,16 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 	evidence_deinit(&e);
 }
 
+static bool is_of_count(const struct hit *caught, const struct hit *last)
+{
+	return caught->log == last->log && caught->hit->id == last->hit->id &&
+	       caught->hit->address == last->hit->address;
+}
+
 /* A change of the count up to the object's end. */
 static bool is_booked(const struct hit *caught, const struct hit *last)
 {
-	return caught->log == last->log && caught->hit->id == last->hit->id &&
-	       caught->hit->address == last->hit->address &&
-	       caught->hit->number <= last->hit->number &&
+	return is_of_count(caught, last) && caught->hit->number <= last->hit->number &&
 	       !(caught->hit->flags & LOG_HIT_ALONGSIDE);
 }
 
@@ -357,9 +373,7 @@ static bool is_after(const struct hit *caught, const struct hit *last)
 static const struct hit *birth(const struct trial_hits *log, const struct hit *last)
 {
 	return VEC_FIND(&log->hits, caught,
-			caught->log == last->log && caught->hit->id == last->hit->id &&
-				caught->hit->address == last->hit->address &&
-				caught->hit->number < last->hit->number &&
+			is_of_count(caught, last) && caught->hit->number < last->hit->number &&
 				count_of(caught->hit->old) != 2 && count_of(caught->hit->new) == 1);
 }
 
@@ -368,8 +382,7 @@ static const struct hit *birth(const struct trial_hits *log, const struct hit *l
 static const struct hit *first_touch(const struct trial_hits *log, const struct hit *last)
 {
 	return VEC_FIND(&log->hits, caught,
-			is_after(caught, last) && caught->hit->id == last->hit->id &&
-				caught->hit->address == last->hit->address &&
+			is_after(caught, last) && is_of_count(caught, last) &&
 				(hit_freed(caught->hit) ||
 				 count_of(caught->hit->old) > COUNT_LIKELY));
 }
@@ -403,36 +416,37 @@ static const struct hit *pointer_stored(const struct trial_hits *log, const stru
 	return found;
 }
 
-static char *function_of(const struct hit *caught, struct symbols *symbols)
+static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	const struct frame *site;
-	char *function;
+	bool found;
 
 	hit_describe(caught, symbols, e.write);
-	site = stack_site(&e.write->writer);
-	function = site && site->function ? mem_strdup(site->function) : NULL;
+	found = has_function(&e.write->writer, function);
 	evidence_deinit(&e);
-	return function;
+	return found;
 }
 
-/* Did the function that touched the object read the pointer there just before? */
-static bool read_by(const struct trial_hits *log, const struct hit *touch, uint32_t watch,
-		    struct symbols *symbols)
+/* Did the function that touched the object, or that called for it, read the pointer there just
+ * before? Where nobody came as far as the count, the crash is the touch. */
+static bool read_by(struct bench *bench, const struct trial_hits *log, const struct hit *touch,
+		    uint32_t watch)
 {
-	AUTO(mem_freep) char *user = function_of(touch, symbols);
+	const struct crash *crash = bench_crash(bench);
 	const struct hit *found = NULL;
+	AUTO(mem_freep) char *reader = NULL;
 
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == touch->log && caught->hit->watch == watch &&
-		    caught->hit->tid == touch->hit->tid && caught->hit->number < touch->hit->number)
+		if (caught->hit->watch == watch &&
+		    (!touch || (caught->log == touch->log && caught->hit->tid == touch->hit->tid &&
+				caught->hit->number < touch->hit->number)))
 			found = caught;
-	if (found && user && word_of(found->hit->old) == word_of(found->hit->new)) {
-		AUTO(mem_freep) char *reader = function_of(found, symbols);
-
-		return reader && strcmp(reader, user) == 0;
-	}
-	return false;
+	if (!found || word_of(found->hit->old) != word_of(found->hit->new))
+		return false;
+	reader = function_of(found, bench->symbols);
+	return reader && (touch	  ? on_stack(touch, reader, bench->symbols)
+			  : crash ? has_function(&crash->stack, reader)
+				  : false);
 }
 
 static void copy_writer(struct bench *bench, const struct hit *caught, struct stack *ret)
@@ -444,6 +458,20 @@ static void copy_writer(struct bench *bench, const struct hit *caught, struct st
 		stack_copy(ret, &e.write->writer);
 	}
 	evidence_deinit(&e);
+}
+
+static struct block_life *ended_block(const struct bench *bench, const struct hit *last,
+				      uint64_t value)
+{
+	struct block_life *block = mem_alloc(sizeof(*block));
+
+	*block = (struct block_life){ .id = last->hit->id,
+				      .key = mem_strdup(bench->release.key),
+				      .start = last->hit->start,
+				      .size = last->hit->size,
+				      .value = value,
+				      .state = BLOCK_FREED };
+	return block;
 }
 
 /* As a use of the freed block. What the block was, the guards have told. */
@@ -466,13 +494,7 @@ static void take_touch(struct bench *bench, const struct hit *touch, const struc
 	use->width = e.write->width;
 	use->instruction = e.write->instruction ? mem_strdup(e.write->instruction) : NULL;
 	stack_copy(&use->user, &e.write->writer);
-	use->block = mem_alloc(sizeof(*use->block));
-	*use->block = (struct block_life){ .id = last->hit->id,
-					   .key = mem_strdup(release->key),
-					   .start = last->hit->start,
-					   .size = last->hit->size,
-					   .value = touch->hit->address,
-					   .state = BLOCK_FREED };
+	use->block = ended_block(bench, last, touch->hit->address);
 	evidence_deinit(&e);
 }
 
@@ -511,13 +533,7 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 	for (size_t i = site ? (size_t)(site - writer->frames) : 0; i < writer->count; i++)
 		(void)stack_push(&party.at, &writer->frames[i]);
 	VEC_PUSH(&e.account->parties, party);
-	e.account->block = mem_alloc(sizeof(*e.account->block));
-	*e.account->block = (struct block_life){ .id = last->hit->id,
-						 .key = mem_strdup(bench->release.key),
-						 .start = last->hit->start,
-						 .size = last->hit->size,
-						 .value = last->hit->start,
-						 .state = BLOCK_FREED };
+	e.account->block = ended_block(bench, last, last->hit->start);
 	stack_copy(&e.account->block->freed, &bench->release.last);
 	stack_copy(&e.account->block->allocated, &bench->release.born);
 	e.account->home = (struct home){ .kind = HOME_BLOCK,
@@ -631,9 +647,7 @@ static bool is_counted(const struct trial_hits *log, const struct hit *last,
 	if (!keeper)
 		return true;
 	VEC_FOREACH (&log->hits, caught)
-		if (caught->log == last->log && caught->hit->id == last->hit->id &&
-		    caught->hit->address == last->hit->address &&
-		    caught->hit->number < last->hit->number &&
+		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
 		    (count_of(caught->hit->new) == count_of(caught->hit->old) + 1 ||
 		     caught == birth(log, last))) {
 			AUTO(mem_freep) char *function = function_of(caught, symbols);
@@ -651,19 +665,6 @@ static void tell_uncounted(struct bench *bench, const char *keeper)
 
 	said_move(&account, &release->account);
 	SAY(&release->account, "account:keeper", said_text(keeper), said_part(&account));
-}
-
-static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
-{
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	bool found = false;
-
-	hit_describe(caught, symbols, e.write);
-	for (size_t i = 0; i < e.write->writer.count; i++)
-		found |= e.write->writer.frames[i].function &&
-			 strcmp(e.write->writer.frames[i].function, function) == 0;
-	evidence_deinit(&e);
-	return found;
 }
 
 /* Is this the function that handed out the holder's own reference? It has read the pointer, took
@@ -748,13 +749,7 @@ static void take_holder(struct bench *bench, const struct hit *stored, const str
 	struct holder_seen *holder = e.holder;
 
 	home_copy(&holder->home, &bench->watchset.list.items[bench->release.holder].home);
-	holder->target = mem_alloc(sizeof(*holder->target));
-	*holder->target = (struct block_life){ .id = last->hit->id,
-					       .key = mem_strdup(bench->release.key),
-					       .start = last->hit->start,
-					       .size = last->hit->size,
-					       .value = last->hit->start,
-					       .state = BLOCK_FREED };
+	holder->target = ended_block(bench, last, last->hit->start);
 	holder->used = holder->exact = true;
 	holder->on_stack_too = !read_there;
 	holder->counted = counted;
@@ -789,7 +784,7 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 		    !still_points(bench, last->hit->id, &bench->watchset.list.items[i].home))
 			continue;
 		counted = is_counted(log, last, stored, bench->symbols);
-		read = touch && read_by(log, touch, (uint32_t)i, bench->symbols);
+		read = read_by(bench, log, touch, (uint32_t)i);
 		if (chosen && (*ret_counted < counted || (*ret_counted == counted && !read)))
 			continue;
 		chosen = stored;
@@ -914,14 +909,23 @@ static void tell(struct bench *bench, const struct home *home, struct evidence_l
 	}
 }
 
+static bool is_ended_object(const struct evidence *e, enum evidence_kind kind)
+{
+	const struct block_life *block = e->failing && e->kind == kind ? block_of(e) : NULL;
+
+	return block && block->python && block->state == BLOCK_FREED && block->key &&
+	       strchr(block->key, '#');
+}
+
 const struct block_life *refcount_object(const struct evidence_list *list)
 {
-	VEC_FOREACH (&list->list, e)
-		if (e->kind == EVIDENCE_FREED_USE && e->failing && e->freed_use->block &&
-		    e->freed_use->block->python && e->freed_use->block->key &&
-		    strchr(e->freed_use->block->key, '#'))
-			return e->freed_use->block;
-	return NULL;
+	const struct evidence *found =
+		VEC_FIND(&list->list, e, is_ended_object(e, EVIDENCE_FREED_USE));
+
+	/* Whoever counted on an ended object has written to it. */
+	if (!found)
+		found = VEC_FIND(&list->list, e, is_ended_object(e, EVIDENCE_CANARY));
+	return found ? block_of(found) : NULL;
 }
 
 /* Guards have shown an object that was used after its end, here or before there was a chase. */
@@ -980,11 +984,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_refcount = { .name = "refcount",
-						    .question = QUESTION_WHO,
-						    .kind = EXPERIMENT_WATCH,
-						    .chance = 0.7,
-						    .refines = true,
-						    .applies = applies,
-						    .price = price,
-						    .run = run };
+EXPERIMENT(refcount, .name = "refcount", .question = QUESTION_WHO, .kind = EXPERIMENT_WATCH,
+	   .chance = 0.7, .refines = true, .applies = applies, .price = price, .run = run);

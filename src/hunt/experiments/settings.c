@@ -281,13 +281,8 @@ static void price(const struct inquiry *inq, struct price *ret)
 	ret->seconds = 0;
 }
 
-const struct experiment_ops experiment_settings = { .name = "settings",
-						    .question = QUESTION_SETTINGS,
-						    .kind = EXPERIMENT_RUN,
-						    .chance = 0.5,
-						    .applies = applies,
-						    .price = price,
-						    .run = bring_out };
+EXPERIMENT(settings, .name = "settings", .question = QUESTION_SETTINGS, .kind = EXPERIMENT_RUN,
+	   .chance = 0.5, .applies = applies, .price = price, .run = bring_out);
 
 struct alone_seen {
 	struct rate given, alone; /* side by side, with all that was run before; one at a time */
@@ -366,14 +361,9 @@ static void alone_price(const struct inquiry *inq, struct price *ret)
 		       hunt_takes(inq, cheap_trials(inq), 1);
 }
 
-const struct experiment_ops experiment_alone = { .name = "alone",
-						 .question = QUESTION_MACHINE,
-						 .kind = EXPERIMENT_RUN,
-						 .chance = 0.1,
-						 .share = SHARE_CHEAP,
-						 .applies = alone_applies,
-						 .price = alone_price,
-						 .run = ask_alone };
+EXPERIMENT(alone, .name = "alone", .question = QUESTION_MACHINE, .kind = EXPERIMENT_RUN,
+	   .chance = 0.1, .share = SHARE_CHEAP, .applies = alone_applies, .price = alone_price,
+	   .run = ask_alone);
 
 struct clash_words {
 	char *line;  /* what a failing trial said; NULL: nothing of the kind */
@@ -453,10 +443,5 @@ static bool clash_applies(struct inquiry *inq, struct said *why)
 	return line;
 }
 
-const struct experiment_ops experiment_clash = { .name = "clash",
-						 .question = QUESTION_FAILS,
-						 .kind = EXPERIMENT_RUN,
-						 .chance = 0.5,
-						 .applies = clash_applies,
-						 .price = alone_price,
-						 .run = ask_clash };
+EXPERIMENT(clash, .name = "clash", .question = QUESTION_FAILS, .kind = EXPERIMENT_RUN,
+	   .chance = 0.5, .applies = clash_applies, .price = alone_price, .run = ask_clash);

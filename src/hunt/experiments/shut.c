@@ -164,11 +164,5 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_shut = { .name = "shut",
-						.question = QUESTION_WHO,
-						.kind = EXPERIMENT_FILL_FREED,
-						.chance = 0.8,
-						.refines = true,
-						.applies = applies,
-						.price = price,
-						.run = run };
+EXPERIMENT(shut, .name = "shut", .question = QUESTION_WHO, .kind = EXPERIMENT_FILL_FREED,
+	   .chance = 0.8, .refines = true, .applies = applies, .price = price, .run = run);

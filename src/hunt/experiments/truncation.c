@@ -156,11 +156,6 @@ static int run(struct inquiry *inq)
 	return r;
 }
 
-const struct experiment_ops experiment_truncation = { .name = "truncation",
-						      .question = QUESTION_WHO,
-						      .kind = EXPERIMENT_CRASH_RECORD,
-						      .chance = 0.5,
-						      .refines = true,
-						      .applies = applies,
-						      .price = price,
-						      .run = run };
+EXPERIMENT(truncation, .name = "truncation", .question = QUESTION_WHO,
+	   .kind = EXPERIMENT_CRASH_RECORD, .chance = 0.5, .refines = true, .applies = applies,
+	   .price = price, .run = run);

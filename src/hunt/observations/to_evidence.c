@@ -1,8 +1,6 @@
 /* What was seen, as evidence. */
 #include "hunt/bench.h"
 
-#include <string.h>
-
 #include "judge/facts.h"
 
 static void tell_account(struct bench *bench, const struct observation *observation)
@@ -41,21 +39,10 @@ static void tell_holder(struct bench *bench, struct observation *observation)
 
 /* The crash alone named the block that had the place last. The pointer is older than that: what was
  * told of such blocks, in other trials, too, is not so. */
-static void forget_mistaken(struct bench *bench, const char *key)
+static bool is_use_of(const struct evidence *e, const void *key)
 {
-	struct evidence_list *list = &bench->ret->evidence;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->list.count; i++) {
-		struct evidence *e = &list->list.items[i];
-
-		if (e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
-		    key_same_stack(e->freed_use->block->key, key))
-			evidence_deinit(e);
-		else
-			list->list.items[kept++] = *e;
-	}
-	list->list.count = kept;
+	return e->kind == EVIDENCE_FREED_USE && e->freed_use->block &&
+	       key_same_stack(e->freed_use->block->key, key);
 }
 
 /* The block whose place another one has now was used, too: the crash alone could not tell. */
@@ -131,7 +118,7 @@ void tell_level(struct bench *bench, struct level *level, unsigned int number, e
 	tell_hop(bench, number, level, end);
 	VEC_FOREACH (&level->observations, observation)
 		if (observation->mistaken)
-			forget_mistaken(bench, observation->mistaken);
+			evidence_drop(&bench->ret->evidence, is_use_of, observation->mistaken);
 	VEC_FOREACH (&level->observations, observation) {
 		tell_account(bench, observation);
 		if (observation->dangling.stale) {

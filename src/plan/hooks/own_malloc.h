@@ -1,7 +1,5 @@
 #pragma once
 
-#include <stdbool.h>
-
 #include "plan/hooks/planner.h"
 
 /*

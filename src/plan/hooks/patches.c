@@ -1,7 +1,6 @@
 #include "plan/hooks/patches.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define COVERED_MAX 32
 

@@ -6,7 +6,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "model/said.h"
 #include "plan/hooks/libraries.h"
 

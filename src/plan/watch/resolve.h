@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "model/watch.h"
 #include "plan/hooks/libraries.h"
 #include "wire/plan.h"

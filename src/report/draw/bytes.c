@@ -14,17 +14,36 @@
 #define BETWEEN 36.0
 #define NOTE 250.0
 
-static const char *cell_class(const struct byte_cell *cell, bool after)
+enum byte_look { LOOK_PLAIN, LOOK_FIELD, LOOK_DAMAGED, LOOK_WRITTEN, LOOK_GUARD, LOOK_NEIGHBOUR };
+
+/* In the picture by a sign each, and not by colour alone. */
+static const struct {
+	const char *class, *sign, *words;
+} looks[] = {
+	[LOOK_PLAIN] = { "byte", NULL, NULL },
+	[LOOK_FIELD] = { "byte field", "◀", "the field" },
+	[LOOK_DAMAGED] = { "byte damaged", "9e",
+			   "changed; the small squares below it are its bits, the highest first, "
+			   "those that changed are filled" },
+	[LOOK_WRITTEN] = { "byte written", "32", "written with the value that it had, or unknown" },
+	[LOOK_GUARD] = { "byte guard", "g", "guard around the block" },
+	[LOOK_NEIGHBOUR] = { "byte neighbour", "", "not of this block" },
+};
+
+static bool is_damaged(const struct byte_cell *cell)
 {
-	if (after && cell->known && cell->before != cell->after)
-		return "byte damaged";
+	return cell->known && cell->was && cell->before != cell->after;
+}
+
+static enum byte_look look_of(const struct byte_cell *cell, bool after)
+{
+	if (after && is_damaged(cell))
+		return LOOK_DAMAGED;
 	if (after && cell->written)
-		return "byte written";
-	if (cell->zone == ZONE_GUARD)
-		return "byte guard";
-	if (cell->zone == ZONE_NEIGHBOUR)
-		return "byte neighbour";
-	return cell->field ? "byte field" : "byte";
+		return LOOK_WRITTEN;
+	if (cell->zone != ZONE_BLOCK)
+		return cell->zone == ZONE_GUARD ? LOOK_GUARD : LOOK_NEIGHBOUR;
+	return cell->field ? LOOK_FIELD : LOOK_PLAIN;
 }
 
 /* Which bits: a square each, the highest first, those that changed filled. */
@@ -39,14 +58,12 @@ static void put_bits(struct html *h, const struct byte_cell *cell, double x, dou
 
 static void put_cell(struct html *h, const struct byte_cell *cell, bool after, double x, double y)
 {
-	AUTO(mem_freep)
-	char *value = cell->known ? mem_printf("%02x", after ? cell->after : cell->before) : NULL;
-	bool damaged = after && cell->known && cell->before != cell->after;
+	bool damaged = after && is_damaged(cell);
 
-	svg_rect(h, cell_class(cell, after), x, y, CELL - 2, HIGH - 2);
-	if (value)
-		svg_text(h, damaged ? "hex bad" : "hex", x + CELL / 2 - 1, y + HIGH / 2 + 3,
-			 ANCHOR_MIDDLE, value);
+	svg_rect(h, looks[look_of(cell, after)].class, x, y, CELL - 2, HIGH - 2);
+	if (after ? cell->known : cell->was)
+		svg_textf(h, damaged ? "hex bad" : "hex", x + CELL / 2 - 1, y + HIGH / 2 + 3,
+			  ANCHOR_MIDDLE, "%02x", after ? cell->after : cell->before);
 	else if (cell->zone == ZONE_GUARD)
 		svg_text(h, "hex dim", x + CELL / 2 - 1, y + HIGH / 2 + 3, ANCHOR_MIDDLE, "g");
 	if (damaged)
@@ -55,11 +72,10 @@ static void put_cell(struct html *h, const struct byte_cell *cell, bool after, d
 
 static void put_row(struct html *h, const struct byte_row *row, bool values, double y)
 {
-	AUTO(mem_freep)
-	char *offset = mem_printf("%s%lld", row->offset > 0 ? "+" : "", (long long)row->offset);
 	double second = LEFT + CELL * 8 + BETWEEN;
 
-	svg_text(h, "label", LEFT - 10, y + HIGH / 2 + 3, ANCHOR_END, offset);
+	svg_textf(h, "label", LEFT - 10, y + HIGH / 2 + 3, ANCHOR_END, "%s%lld",
+		  row->offset > 0 ? "+" : "", (long long)row->offset);
 	for (unsigned int i = 0; i < 8; i++) {
 		put_cell(h, &row->cells[i], !values, LEFT + CELL * i, y);
 		if (values)
@@ -68,6 +84,25 @@ static void put_row(struct html *h, const struct byte_row *row, bool values, dou
 	if (row->note)
 		svg_text(h, "note", (values ? second : LEFT) + CELL * 8 + 12, y + HIGH / 2 + 3,
 			 ANCHOR_START, row->note);
+}
+
+static void put_meanings(struct html *h, const struct byte_picture *picture)
+{
+	bool met[ARRAY_SIZE(looks)] = { false };
+
+	VEC_FOREACH (&picture->rows, row)
+		for (unsigned int i = 0; i < 8; i++)
+			met[look_of(&row->cells[i], picture->values)] = true;
+	el(h, "ul", "class", "legend meanings", NULL);
+	for (enum byte_look look = LOOK_FIELD; look < ARRAY_SIZE(looks); look++) {
+		if (!met[look])
+			continue;
+		el(h, "li", NULL);
+		el_txt(h, "span", looks[look].class, looks[look].sign);
+		txtf(h, " %s", looks[look].words);
+		el_end(h);
+	}
+	el_end(h);
 }
 
 void draw_bytes(struct html *h, const struct byte_picture *picture)
@@ -85,12 +120,10 @@ void draw_bytes(struct html *h, const struct byte_picture *picture)
 	if (picture->values)
 		svg_text(h, "title", LEFT + CELL * 8 + BETWEEN, 16, ANCHOR_START, "after");
 	for (unsigned int i = 0; i < 8; i++) {
-		AUTO(mem_freep) char *number = mem_printf("%u", i);
-
-		svg_text(h, "label", LEFT + CELL * (i + 0.5) - 1, TOP - 8, ANCHOR_MIDDLE, number);
+		svg_textf(h, "label", LEFT + CELL * (i + 0.5) - 1, TOP - 8, ANCHOR_MIDDLE, "%u", i);
 		if (picture->values)
-			svg_text(h, "label", LEFT + CELL * (8 + i + 0.5) + BETWEEN - 1, TOP - 8,
-				 ANCHOR_MIDDLE, number);
+			svg_textf(h, "label", LEFT + CELL * (8 + i + 0.5) + BETWEEN - 1, TOP - 8,
+				  ANCHOR_MIDDLE, "%u", i);
 	}
 	VEC_FOREACH (&picture->rows, row) {
 		if (row->gap) {
@@ -101,4 +134,5 @@ void draw_bytes(struct html *h, const struct byte_picture *picture)
 		y += HIGH;
 	}
 	svg_close(h);
+	put_meanings(h, picture);
 }

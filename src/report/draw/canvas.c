@@ -107,6 +107,11 @@ void mark_add(struct strbuf *data, enum mark mark, double x, double y, double r)
 		move(data, x - r, y + r);
 		strbuf_addf(data, "l%s %s", NUM(2 * r), NUM(-2 * r));
 		break;
+	case MARK_RING:
+		move(data, x - 0.8 * r, y);
+		strbuf_addf(data, "a%s %s 0 1 0 %s 0a%s %s 0 1 0 %s 0", NUM(0.8 * r), NUM(0.8 * r),
+			    NUM(1.6 * r), NUM(0.8 * r), NUM(0.8 * r), NUM(-1.6 * r));
+		break;
 	default:
 		move(data, x - r, y);
 		strbuf_addf(data, "h%s", NUM(2 * r));
@@ -123,7 +128,7 @@ void dot_add(struct strbuf *data, double x, double y)
 
 const char *mark_class(enum mark mark)
 {
-	static const char *const classes[] = { "m0", "m1", "m2", "m3", "m4" };
+	static const char *const classes[] = { "m0", "m1", "m2", "m3", "m4", "m5" };
 
 	return classes[mark < MARKS ? mark : MARK_PLUS];
 }

@@ -27,8 +27,11 @@ enum anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
 void svg_text(struct html *h, const char *class, double x, double y, enum anchor anchor,
 	      const char *text);
 
+#define svg_textf(h, class, x, y, anchor, ...) \
+	WITH_TEXT(svg_text(h, class, x, y, anchor, text_), __VA_ARGS__)
+
 /* One shape for each kind of failure, so that no colour is needed to tell them apart. */
-enum mark { MARK_DIAMOND, MARK_TRIANGLE, MARK_SQUARE, MARK_CROSS, MARK_PLUS, MARKS };
+enum mark { MARK_DIAMOND, MARK_TRIANGLE, MARK_SQUARE, MARK_CROSS, MARK_PLUS, MARK_RING, MARKS };
 
 /* Adds it to the data of a path. */
 void mark_add(struct strbuf *data, enum mark mark, double x, double y, double r);

@@ -3,7 +3,6 @@
  */
 #include "report/draw/draw.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/auto.h"

@@ -24,8 +24,10 @@ void draw_closing(struct html *h, const struct trial_dots *dots);
 /* Which mark a family has in the strip: several rare ones share the last. */
 unsigned int family_mark(int family);
 
-/* A rate under each observer with its interval; a line where it is without. */
-void draw_forest(struct html *h, const struct investigation *inv, const struct rate *without);
+/* A rate under each observer with its interval; a line where it is without, and what that
+ * line is called. */
+void draw_forest(struct html *h, const struct investigation *inv, const struct rate *without,
+		 const char *line);
 
 /* Lives of blocks as bars over numbered moments. */
 enum lane_kind { LANE_PLAIN, LANE_VICTIM, LANE_HOLDER };
@@ -58,7 +60,8 @@ enum byte_zone { ZONE_BLOCK, ZONE_GUARD, ZONE_NEIGHBOUR };
 struct byte_cell {
 	enum byte_zone zone;
 	bool field;   /* of the field that the verdict is about */
-	bool known;   /* `before` and `after` mean something */
+	bool known;   /* `after` means something */
+	bool was;     /* `before` does */
 	bool written; /* by the store */
 	uint8_t before, after;
 };
@@ -75,10 +78,14 @@ struct byte_picture {
 	bool values; /* some are known: before and after stand side by side */
 };
 
+/* With what its signs mean below it. */
 void draw_bytes(struct html *h, const struct byte_picture *picture);
 
 /* Lines of the log down, failing trials across, a mark where each died. */
 void draw_crumbs(struct html *h, const struct trial_dots *dots);
+
+/* "0x02 → 0x03"; NULL: not known. The caller's to free. */
+char *change_words(const struct write_seen *write);
 
 /* Two threads and the word, on one axis of time. */
 void draw_race(struct html *h, const struct race_seen *race);

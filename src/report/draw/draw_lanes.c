@@ -42,7 +42,6 @@ static void put_bar(struct html *h, const struct lane_picture *picture, size_t n
 		mark_add(&mark, MARK_CROSS, to, y, 6);
 		svg_path(h, "freed", strbuf_str(&mark));
 	} else {
-		mark_add(&mark, MARK_TRIANGLE, to, y, 0);
 		svg_text(h, "inbar", to - 6, y + 4, ANCHOR_END, "still live");
 	}
 	if (ends && to < WIDTH - RIGHT)
@@ -58,7 +57,7 @@ static void put_arrow(struct html *h, const struct lane_picture *picture)
 
 	if (!arrow->known)
 		return;
-	x = moment_x(picture, arrow->at);
+	x = moment_x(picture, arrow->at) - 12; /* beside the line of the failure */
 	from = lane_y(arrow->from);
 	to = lane_y(arrow->to);
 	tip = to > from ? -7 : 7;
@@ -76,13 +75,12 @@ void draw_lanes(struct html *h, const struct lane_picture *picture)
 		 "A bar from where a block is allocated to where it is freed, by numbered moments, "
 		 "which the list below names. Not to scale: only the order is told.");
 	for (int moment = 0; moment < picture->moments; moment++) {
-		AUTO(mem_freep) char *number = mem_printf("%d", moment + 1);
 		double x = moment_x(picture, moment);
 
 		svg_line(h, moment == picture->failure ? "failure" : "moment", x, TOP - 8, x,
 			 bottom);
-		svg_text(h, moment == picture->failure ? "number failing" : "number", x, TOP - 16,
-			 ANCHOR_MIDDLE, number);
+		svg_textf(h, moment == picture->failure ? "number failing" : "number", x, TOP - 16,
+			  ANCHOR_MIDDLE, "%d", moment + 1);
 	}
 	for (size_t i = 0; i < picture->lanes.count; i++)
 		put_bar(h, picture, i);

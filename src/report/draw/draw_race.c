@@ -24,14 +24,12 @@ static char *thread_name(const struct write_seen *write)
 			     : mem_printf("thread %d", write->tid);
 }
 
-static char *values(const struct write_seen *write)
+char *change_words(const struct write_seen *write)
 {
-	int digits =
-		(int)(write && write->value_len > 0 && write->value_len <= 8 ? write->value_len * 2
-									     : 1);
+	int digits = (int)(write && write->value_len <= 8 ? write->value_len * 2 : 1);
 
 	if (!write || write->value_len == 0)
-		return mem_strdup("an access");
+		return NULL;
 	return mem_printf("0x%0*" PRIx64 " → 0x%0*" PRIx64, digits, write->old, digits, write->new);
 }
 
@@ -50,14 +48,14 @@ static void put_access(struct html *h, const struct write_seen *write, bool seco
 {
 	double y = TOP + LANE * (second ? 1.5 : 0.5), x = second ? SECOND_X : FIRST_X;
 	AUTO(mem_freep) char *name = thread_name(write);
-	AUTO(mem_freep) char *value = shared ? mem_strdup("") : values(write);
+	AUTO(mem_freep) char *value = shared ? NULL : change_words(write);
 	AUTO(strbuf_deinit) struct strbuf mark = { 0 };
 
 	svg_text(h, "name", LEFT - 14, y + 4, ANCHOR_END, name);
 	svg_line(h, "rail", LEFT, y, WIDTH - 20, y);
 	mark_add(&mark, second ? MARK_DIAMOND : MARK_SQUARE, x, y, 8);
 	svg_path(h, second ? "m0" : "m1", strbuf_str(&mark));
-	svg_text(h, "hex", x, y - 16, ANCHOR_MIDDLE, value);
+	svg_text(h, "hex", x, y - 16, ANCHOR_MIDDLE, shared || value ? value : "an access");
 }
 
 void draw_race(struct html *h, const struct race_seen *race)

@@ -14,7 +14,7 @@
 #define LEFT 170.0
 #define ROOM 480.0
 #define ROW 30.0
-#define TOP 12.0
+#define TOP 20.0
 
 static double at(double share)
 {
@@ -23,9 +23,6 @@ static double at(double share)
 
 static void put_row(struct html *h, const struct observer_rate *o, double y)
 {
-	AUTO(mem_freep)
-	char *text = mem_printf("%" PRIu64 " of %" PRIu64 " (%s %%)", o->rate.failed,
-				o->rate.trials, PERCENT(o->rate.rate));
 	AUTO(strbuf_deinit) struct strbuf mark = { 0 };
 
 	svg_text(h, "name", LEFT - 14, y + 4, ANCHOR_END, o->name);
@@ -34,10 +31,13 @@ static void put_row(struct html *h, const struct observer_rate *o, double y)
 	svg_line(h, "interval", at(o->rate.high), y - 4, at(o->rate.high), y + 4);
 	mark_add(&mark, MARK_SQUARE, at(o->rate.rate), y, 6);
 	svg_path(h, "point", strbuf_str(&mark));
-	svg_text(h, "label", LEFT + ROOM + 16, y + 4, ANCHOR_START, text);
+	svg_textf(h, "label", LEFT + ROOM + 16, y + 4, ANCHOR_START,
+		  "%" PRIu64 " of %" PRIu64 " (%s %%)", o->rate.failed, o->rate.trials,
+		  PERCENT(o->rate.rate));
 }
 
-void draw_forest(struct html *h, const struct investigation *inv, const struct rate *without)
+void draw_forest(struct html *h, const struct investigation *inv, const struct rate *without,
+		 const char *line)
 {
 	double bottom = TOP + ROW * (double)inv->observers.count;
 	double y = TOP;
@@ -46,18 +46,19 @@ void draw_forest(struct html *h, const struct investigation *inv, const struct r
 		 "How often it fails under each observer",
 		 "A row for each observer: the rate as a square, its 95 % interval as a line; the "
 		 "dashed line is the rate without it. The table below has the figures.");
-	if (without && without->trials > 0)
+	if (without && without->trials > 0) {
 		svg_line(h, "without", at(without->rate), TOP - 8, at(without->rate), bottom);
+		svg_text(h, "dim", at(without->rate) + 5, TOP + 2, ANCHOR_START, line);
+	}
 	VEC_FOREACH (&inv->observers, o) {
 		put_row(h, o, y + ROW / 2);
 		y += ROW;
 	}
 	svg_line(h, "axis", LEFT, bottom, LEFT + ROOM, bottom);
 	for (int share = 0; share <= 4; share++) {
-		AUTO(mem_freep) char *label = mem_printf("%d %%", share * 25);
-
 		svg_line(h, "axis", at(share / 4.0), bottom, at(share / 4.0), bottom + 4);
-		svg_text(h, "label", at(share / 4.0), bottom + 18, ANCHOR_MIDDLE, label);
+		svg_textf(h, "label", at(share / 4.0), bottom + 18, ANCHOR_MIDDLE, "%d %%",
+			  share * 25);
 	}
 	svg_close(h);
 }

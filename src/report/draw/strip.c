@@ -22,6 +22,8 @@
 
 unsigned int family_mark(int family)
 {
+	if (family == DOT_ALWAYS)
+		return MARK_RING;
 	return family >= 0 && family < MARK_PLUS ? (unsigned int)family : MARK_PLUS;
 }
 
@@ -125,6 +127,18 @@ static unsigned int count_lanes(const struct trial_dots *dots)
 	return most < LANES_MOST ? most + 1 : 1;
 }
 
+static void put_ends(struct html *h, const struct strip *strip)
+{
+	size_t count = strip->dots->list.count;
+	double y = TOP + LANE * strip->lanes + 16, width = strip->step * (double)count;
+
+	svg_textf(h, "label", LEFT, y, ANCHOR_START, "trial %" PRIu64,
+		  strip->dots->list.items[0].number);
+	if (width > 160)
+		svg_textf(h, "label", LEFT + width, y, ANCHOR_END, "trial %" PRIu64,
+			  strip->dots->list.items[count - 1].number);
+}
+
 void draw_strip(struct html *h, const struct investigation *inv, const struct trial_dots *dots)
 {
 	struct strip strip = { .dots = dots,
@@ -153,19 +167,7 @@ void draw_strip(struct html *h, const struct investigation *inv, const struct tr
 	svg_path(h, "passed", strbuf_str(&strip.passed));
 	for (unsigned int mark = 0; mark < MARKS; mark++)
 		svg_path(h, mark_class(mark), strbuf_str(&strip.failed[mark]));
-	{
-		AUTO(mem_freep)
-		char *last =
-			mem_printf("trial %" PRIu64, dots->list.items[dots->list.count - 1].number);
-		AUTO(mem_freep)
-		char *first = mem_printf("trial %" PRIu64, dots->list.items[0].number);
-		double y = TOP + LANE * strip.lanes + 16;
-
-		svg_text(h, "label", LEFT, y, ANCHOR_START, first);
-		if (strip.step * (double)dots->list.count > 160)
-			svg_text(h, "label", LEFT + strip.step * (double)dots->list.count, y,
-				 ANCHOR_END, last);
-	}
+	put_ends(h, &strip);
 	svg_close(h);
 	strbuf_deinit(&strip.passed);
 	for (unsigned int mark = 0; mark < MARKS; mark++)
@@ -191,8 +193,6 @@ void draw_closing(struct html *h, const struct trial_dots *dots)
 	AUTO(strbuf_deinit) struct strbuf band = { 0 };
 	AUTO(strbuf_deinit) struct strbuf line = { 0 };
 	AUTO(strbuf_deinit) struct strbuf text = { 0 };
-	AUTO(mem_freep) char *top_label = NULL;
-	AUTO(mem_freep) char *end_label = NULL;
 	const struct rate *all;
 	double room = WIDTH - LEFT - RIGHT, top, bottom = 10 + CLOSING_HEIGHT;
 
@@ -222,11 +222,10 @@ void draw_closing(struct html *h, const struct trial_dots *dots)
 	svg_path(h, "curve", strbuf_str(&line));
 	svg_line(h, "axis", LEFT, bottom, LEFT + room, bottom);
 	svg_line(h, "axis", LEFT, 10, LEFT, bottom);
-	top_label = mem_printf("%s %%", PERCENT(top));
-	end_label = mem_printf("%" PRIu64 " trials", all->trials);
-	svg_text(h, "label", LEFT - 8, 16, ANCHOR_END, top_label);
+	svg_textf(h, "label", LEFT - 8, 16, ANCHOR_END, "%s %%", PERCENT(top));
 	svg_text(h, "label", LEFT - 8, bottom, ANCHOR_END, "0 %");
-	svg_text(h, "label", LEFT + room, bottom + 17, ANCHOR_END, end_label);
+	svg_textf(h, "label", LEFT + room, bottom + 17, ANCHOR_END, "%" PRIu64 " trials",
+		  all->trials);
 	svg_text(h, "label", LEFT, bottom + 17, ANCHOR_START, "1");
 	svg_close(h);
 #undef X

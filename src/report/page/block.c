@@ -4,14 +4,14 @@
 #include "report/page/page_told.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/auto.h"
 
 #define ROW 8
 #define ROWS_MOST 28u
 #define REACH_MOST 160 /* bytes of a store or of damage that are drawn */
-#define NAMED_MOST 24  /* rows of a block that is drawn whole, for the names of its fields */
+#define SMALL 8	       /* rows of a block that is drawn whole */
+#define NAMED_MOST 24  /* the same, with names of its fields, or its bytes */
 
 struct range {
 	int64_t from, to; /* offsets in the block; empty when from == to */
@@ -24,7 +24,8 @@ struct map_facts {
 	int64_t size;
 	struct range field, store, broken;
 	const struct canary_broken *canary;
-	uint64_t guard_shown; /* bytes of `canary` that are known */
+	uint64_t guard_shown;		/* bytes of `canary` that are known */
+	const struct block_bytes *seen; /* right after the store; NULL */
 };
 
 static int64_t floor_row(int64_t offset)
@@ -54,6 +55,7 @@ static void find_store(const struct investigation *inv, uint64_t trial, struct m
 			continue;
 		facts->store = cut((int64_t)(w->store_start - w->home.address) + w->home.offset,
 				   (int64_t)w->store_len);
+		facts->seen = w->store_len <= REACH_MOST ? &w->block : NULL;
 	}
 }
 
@@ -99,16 +101,22 @@ static void fill_value(const struct map_facts *facts, int64_t offset, struct byt
 {
 	const struct verdict *v = facts->v;
 	int64_t at = offset - facts->field.from, guard = offset - facts->broken.from;
+	int64_t seen = facts->seen ? offset - facts->seen->offset : -1;
 
 	if (v->values_known && at >= 0 && at < (int64_t)v->value_len && at < 8 &&
 	    v->home.kind != HOME_UNKNOWN) {
-		cell->known = true;
+		cell->known = cell->was = true;
 		cell->before = (uint8_t)(v->old >> (8 * at));
 		cell->after = (uint8_t)(v->new >> (8 * at));
 	} else if (facts->canary && guard >= 0 && guard < (int64_t)facts->guard_shown) {
-		cell->known = true;
+		cell->known = cell->was = true;
 		cell->before = (uint8_t)facts->canary->expected.data[guard];
 		cell->after = (uint8_t)facts->canary->found.data[guard];
+	} else if (seen >= 0 && seen < (int64_t)facts->seen->bytes.len) {
+		/* What the store did not reach was the same before it. */
+		cell->known = true;
+		cell->was = !cell->written;
+		cell->before = cell->after = (uint8_t)facts->seen->bytes.data[seen];
 	}
 }
 
@@ -130,9 +138,12 @@ static bool touches(const struct range *range, int64_t row)
 	return range->to > range->from && row < range->to && row + ROW > range->from;
 }
 
+/* What is small, or says something in every row. */
 static bool is_whole(const struct map_facts *facts)
 {
-	return facts->layout->fields.count > 0 && facts->size <= (int64_t)NAMED_MOST * ROW;
+	bool told = facts->layout->fields.count > 0 || (facts->seen && facts->seen->bytes.len > 0);
+
+	return facts->size <= (int64_t)(told ? NAMED_MOST : SMALL) * ROW;
 }
 
 /* Rows of what matters, one before and one after; of the block its first and its last, or all where
@@ -266,7 +277,7 @@ static void build(const struct map_facts *facts, bool values, struct byte_pictur
 	}
 }
 
-/* Which bits, in words. */
+/* Which bits, in words: the lowest is 0. */
 static void put_bits(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -279,8 +290,8 @@ static void put_bits(const struct page *page)
 	for (unsigned int bit = 0; bit < 64; bit++)
 		if (changed >> bit & 1 && count++ < 12)
 			strbuf_addf(&bits, "%s%u", bits.len > 0 ? ", " : "", bit);
-	el_txtf(page->h, "p", NULL, "%u bit%s changed: %s%s.", count, count == 1 ? "" : "s",
-		strbuf_str(&bits), count > 12 ? ", …" : "");
+	el_txtf(page->h, "p", NULL, "Of the value %u bit%s changed: number %s%s (0 is the lowest).",
+		count, count == 1 ? "" : "s", strbuf_str(&bits), count > 12 ? ", …" : "");
 }
 
 /* The last store to each field of the block that was watched in this trial. */
@@ -318,9 +329,7 @@ static void put_writers(const struct page *page, uint64_t trial)
 		if (e->write->instruction)
 			el_txt(page->h, "code", NULL, e->write->instruction);
 		el_end(page->h);
-		el(page->h, "td", NULL);
-		put_evidence_ids(page, &e->id, 1);
-		el_end(page->h);
+		cell_ids(page, &e->id, 1);
 		el_end(page->h);
 	}
 	if (rows > 0)

@@ -1,10 +1,9 @@
 /*
- * The chain: from the failure back to its cause, a card each.
+ * The chain: from the failure back to its cause. First at one glance, then a card for each step.
  */
 #include "report/page/page.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "model/signature.h"
@@ -17,10 +16,36 @@ static bool same_stack(const struct stack *a, const struct stack *b)
 	       a->frames[0].address == b->frames[0].address;
 }
 
-static void card_begin(const struct page *page, const char *id, const char *title)
+struct chain {
+	const struct page *page;
+	const struct crash *crash; /* NULL: it did not crash, or not as far as is known */
+	bool glance;		   /* the steps by name, as a picture; else their cards */
+};
+
+/* `what`: the step in a word or two; NULL. False: at one glance nothing more is said. */
+static bool step_begin(struct chain *chain, const char *id, const char *title, const char *what)
 {
-	el(page->h, "li", "id", id, "class", "card", NULL);
-	el_txt(page->h, "h3", NULL, title);
+	struct html *h = chain->page->h;
+
+	if (!chain->glance) {
+		el(h, "li", "id", id, "class", "card", NULL);
+		el_txt(h, "h3", NULL, title);
+		return true;
+	}
+	el(h, "li", NULL);
+	el_link(h, NULL, title, "#%s", id);
+	if (what)
+		el_txt(h, "code", NULL, what);
+	el_end(h);
+	return false;
+}
+
+/* The function that is to be looked at. */
+static const char *site_name(const struct stack *stack)
+{
+	const struct frame *site = stack_site(stack);
+
+	return site ? site->function : NULL;
 }
 
 static void put_instruction(const struct page *page, const char *instruction)
@@ -32,13 +57,14 @@ static void put_instruction(const struct page *page, const char *instruction)
 	el_end(page->h);
 }
 
-static void crash_card(const struct page *page, const struct crash *crash)
+static void crash_card(struct chain *chain)
 {
+	const struct page *page = chain->page;
+	const struct crash *crash = chain->crash;
 	AUTO(mem_freep) char *words = crash ? words_of(&crash->words) : NULL;
 
-	if (!crash)
+	if (!crash || !step_begin(chain, "crash", "It fails", site_name(&crash->stack)))
 		return;
-	card_begin(page, "crash", "It fails");
 	el_txtf(page->h, "p", NULL, "%s%s%s", signal_name(crash->signal), words ? ": " : "",
 		words ? words : "");
 	put_instruction(page, crash->instruction);
@@ -60,13 +86,15 @@ static const struct evidence *fault_value(const struct page *page)
 	return found;
 }
 
-static void value_card(const struct page *page, const struct crash *crash)
+static void value_card(struct chain *chain)
 {
+	const struct page *page = chain->page;
+	const struct crash *crash = chain->crash;
 	const struct evidence *value = fault_value(page);
 
-	if (!value && !(crash && crash->origin))
+	if ((!value && !(crash && crash->origin)) ||
+	    !step_begin(chain, "value", value ? "The bad value" : "The pointer that it used", NULL))
 		return;
-	card_begin(page, "value", value ? "The bad value" : "The pointer that it used");
 	if (value) {
 		AUTO(mem_freep) char *words = words_evidence_plainly(value);
 
@@ -79,16 +107,18 @@ static void value_card(const struct page *page, const struct crash *crash)
 	el_end(page->h);
 }
 
-static void home_card(const struct page *page)
+static void home_card(struct chain *chain)
 {
+	const struct page *page = chain->page;
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *holder = evidence_find(&page->inv->evidence, v->holder);
 
-	if (v->home.kind == HOME_UNKNOWN)
+	if (v->home.kind == HOME_UNKNOWN ||
+	    !step_begin(chain, "home",
+			v->class == VERDICT_DANGLING_HOLDER ? "Where the pointer stands"
+							    : "Where the value lay",
+			v->home.field))
 		return;
-	card_begin(page, "home",
-		   v->class == VERDICT_DANGLING_HOLDER ? "Where the pointer stands"
-						       : "Where the value lay");
 	el(page->h, "p", NULL);
 	put_field(page, &v->home);
 	el_end(page->h);
@@ -143,36 +173,34 @@ static void put_values(const struct page *page)
 	}
 }
 
-static void writer_card(const struct page *page)
+/* A step that is a place in the code. */
+static void site_card(struct chain *chain, const char *id, const char *title,
+		      const struct stack *stack)
 {
-	const struct verdict *v = &page->inv->verdict;
+	const struct verdict *v = &chain->page->inv->verdict;
 
-	if (v->writer.count == 0)
+	if (stack->count == 0 || !step_begin(chain, id, title, site_name(stack)))
 		return;
-	card_begin(page, "writer", writer_title(v->class));
-	if (v->instruction || v->width > 0 || v->values_known)
-		put_values(page);
-	put_site(page, &v->writer);
-	el_end(page->h);
-	if (v->other.count == 0)
-		return;
-	card_begin(page, "other", v->class == VERDICT_RACE ? "The other thread" : "Who copied it");
-	put_site(page, &v->other);
-	el_end(page->h);
+	if (stack == &v->writer && (v->instruction || v->width > 0 || v->values_known))
+		put_values(chain->page);
+	put_site(chain->page, stack);
+	el_end(chain->page->h);
 }
 
 /* Hops between the failure and the origin: what each says, folded. */
-static void copies_card(const struct page *page)
+static void copies_card(struct chain *chain)
 {
+	const struct page *page = chain->page;
+	AUTO(mem_freep) char *count = NULL;
 	size_t hops = 0;
 
 	VEC_FOREACH (&page->inv->evidence.list, e)
 		hops += e->kind == EVIDENCE_HOP;
-	if (hops < 2)
+	count = mem_printf("%zu steps", hops);
+	if (hops < 2 || !step_begin(chain, "copies", "On its way there", count))
 		return;
-	card_begin(page, "copies", "On its way there");
 	el(page->h, "details", NULL);
-	el_txtf(page->h, "summary", NULL, "%zu steps, each watched by itself", hops);
+	el_txtf(page->h, "summary", NULL, "%s, each watched by itself", count);
 	el(page->h, "ol", NULL);
 	VEC_FOREACH (&page->inv->evidence.list, e) {
 		AUTO(strbuf_deinit) struct strbuf words = { 0 };
@@ -188,9 +216,9 @@ static void copies_card(const struct page *page)
 }
 
 /* What is left of the way, back to the allocation. */
-static void step_cards(const struct page *page, const struct crash *crash)
+static void step_cards(struct chain *chain)
 {
-	const struct verdict *v = &page->inv->verdict;
+	const struct verdict *v = &chain->page->inv->verdict;
 
 	for (size_t i = v->steps.count; i-- > 0;) {
 		const struct verdict_step *step = &v->steps.items[i];
@@ -198,13 +226,11 @@ static void step_cards(const struct page *page, const struct crash *crash)
 		AUTO(mem_freep) char *id = mem_printf("step-%zu", i + 1);
 
 		if (same_stack(&step->stack, &v->writer) ||
-		    (crash && same_stack(&step->stack, &crash->stack)))
+		    (chain->crash && same_stack(&step->stack, &chain->crash->stack)))
 			continue;
 		if (title[0] >= 'a' && title[0] <= 'z')
 			title[0] = (char)(title[0] - 'a' + 'A');
-		card_begin(page, i == 0 ? "origin" : id, title);
-		put_site(page, &step->stack);
-		el_end(page->h);
+		site_card(chain, i == 0 ? "origin" : id, title, &step->stack);
 	}
 }
 
@@ -213,19 +239,31 @@ bool has_chain(const struct page *page)
 	return page->inv->verdict.steps.count > 0 || investigation_crash(page->inv) != NULL;
 }
 
+static void put_steps(const struct page *page, bool glance)
+{
+	const struct verdict *v = &page->inv->verdict;
+	struct chain chain = { page, investigation_crash(page->inv), glance };
+
+	el(page->h, "ol", "class", glance ? "glance" : "chain", NULL);
+	crash_card(&chain);
+	value_card(&chain);
+	home_card(&chain);
+	copies_card(&chain);
+	site_card(&chain, "writer", writer_title(v->class), &v->writer);
+	site_card(&chain, "other", v->class == VERDICT_RACE ? "The other thread" : "Who copied it",
+		  &v->other);
+	step_cards(&chain);
+	el_end(page->h);
+}
+
 void page_chain(const struct page *page)
 {
-	const struct crash *crash = investigation_crash(page->inv);
-
 	section_begin(page, "chain", "The chain",
-		      "From the failure (1) back to its cause: each step comes from the next one.");
-	el(page->h, "ol", "class", "chain", NULL);
-	crash_card(page, crash);
-	value_card(page, crash);
-	home_card(page);
-	copies_card(page);
-	writer_card(page);
-	step_cards(page, crash);
-	el_end(page->h);
+		      investigation_crash(page->inv)
+			      ? "From the failure (1) back to its cause: each step comes from the "
+				"next one."
+			      : NULL);
+	put_steps(page, true);
+	put_steps(page, false);
 	section_end(page);
 }

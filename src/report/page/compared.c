@@ -5,10 +5,8 @@
 #include "report/page/page_told.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/auto.h"
-#include "base/percent.h"
 #include "model/beside.h"
 #include "report/wording.h"
 
@@ -70,14 +68,10 @@ static int interest_of(const struct investigation *inv, const struct writes *gro
 
 static void put_change(const struct page *page, const struct write_seen *w)
 {
-	int digits = (int)(w && w->value_len > 0 && w->value_len <= 8 ? w->value_len * 2 : 1);
+	AUTO(mem_freep) char *words = html_shared(page->h) ? NULL : change_words(w);
 
 	el(page->h, "td", NULL);
-	if (w && w->value_len > 0 && !html_shared(page->h))
-		el_txtf(page->h, "code", NULL, "%0*" PRIx64 " → %0*" PRIx64, digits, w->old, digits,
-			w->new);
-	else
-		txt(page->h, "–");
+	el_txt(page->h, "code", NULL, words ? words : "–");
 	el_end(page->h);
 }
 
@@ -123,12 +117,13 @@ static void put_moment(const struct page *page, const struct beside_run *run)
 		"the last store by the same code",
 		"the same code did not write there; this is the store that came before",
 		"the same code did not write there; this is the last store",
+		"another store: of the one that the failure came by the bytes are not known",
 	};
 	const struct write_seen *w = run->piece->write;
 
 	el(page->h, "li", NULL);
 	txtf(page->h, "Trial %" PRIu64 ", %s: after store %" PRIu64 " to the field, by ",
-	     run->piece->trial, run->moment == BESIDE_FAILED ? "failed" : "passed", w->block.nth);
+	     run->piece->trial, run->piece->failing ? "failed" : "passed", w->block.nth);
 	put_place(page, &w->writer);
 	txtf(page->h, " (%s) ", words[run->moment]);
 	put_evidence_ids(page, &run->piece->id, 1);
@@ -351,12 +346,8 @@ static void put_part(const struct page *page, const char *name, const struct rat
 		     double p)
 {
 	el(page->h, "tr", "class", odd ? "only" : NULL, NULL);
-	el(page->h, "th", "scope", "row", NULL);
-	txt(page->h, name);
-	el_end(page->h);
-	el(page->h, "td", NULL);
-	put_rate(page, rate);
-	el_end(page->h);
+	row_head(page, "%s", name);
+	cell_rate(page, rate);
 	el_txtf(page->h, "td", NULL, "%s (p = %.2g)", odd ? "yes" : "no", p);
 	el_end(page->h);
 }

@@ -60,14 +60,10 @@ static void put_contents(const struct page *page)
 	el(page->h, "nav", "aria-label", "Contents", NULL);
 	el(page->h, "ul", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		AUTO(mem_freep) char *link = mem_printf("#%s", sections[i].id);
-
 		if (sections[i].has && !sections[i].has(page))
 			continue;
 		el(page->h, "li", NULL);
-		el(page->h, "a", "href", link, NULL);
-		txt(page->h, sections[i].name);
-		el_end(page->h);
+		el_link(page->h, NULL, sections[i].name, "#%s", sections[i].id);
 		el_end(page->h);
 	}
 	el_end(page->h);
@@ -77,9 +73,7 @@ static void put_contents(const struct page *page)
 static void put_top(const struct page *page)
 {
 	el(page->h, "header", NULL);
-	el(page->h, "a", "class", "brand", "href", "#verdict", NULL);
-	txt(page->h, "redhand");
-	el_end(page->h);
+	el_link(page->h, "brand", "redhand", "#verdict");
 	if (page->options->live) {
 		el(page->h, "span", "id", "live", "role", "status", NULL);
 		txt(page->h, "live");
@@ -122,9 +116,7 @@ void report_investigation_html(const struct investigation *inv, const struct tri
 	el(page.h, "html", "lang", "en", "data-live", options->live ? state : NULL, NULL);
 	put_head_of_page(&page);
 	el(page.h, "body", NULL);
-	el(page.h, "a", "class", "skip", "href", "#verdict", NULL);
-	txt(page.h, "To the verdict");
-	el_end(page.h);
+	el_link(page.h, "skip", "To the verdict", "#verdict");
 	put_top(&page);
 	el(page.h, "div", "class", "page", NULL);
 	put_contents(&page);

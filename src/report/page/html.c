@@ -173,10 +173,12 @@ static bool attribute_allowed(const char *name, const char *value)
 	       strcmp(name, "action") != 0;
 }
 
-static void put_attributes(struct html *h, va_list args)
+static void put_tag(struct html *h, const char *tag, va_list args)
 {
 	const char *name;
 
+	(void)fputc('<', h->out);
+	put_name(h, tag);
 	while ((name = va_arg(args, const char *)) != NULL) {
 		const char *value = va_arg(args, const char *);
 
@@ -197,10 +199,8 @@ void el(struct html *h, const char *tag, ...)
 
 	assert(h->depth < DEPTH_MAX);
 	h->open[h->depth++] = tag;
-	(void)fputc('<', h->out);
-	put_name(h, tag);
 	va_start(args, tag);
-	put_attributes(h, args);
+	put_tag(h, tag, args);
 	va_end(args);
 	(void)fputc('>', h->out);
 }
@@ -209,10 +209,8 @@ void leaf(struct html *h, const char *tag, ...)
 {
 	va_list args;
 
-	(void)fputc('<', h->out);
-	put_name(h, tag);
 	va_start(args, tag);
-	put_attributes(h, args);
+	put_tag(h, tag, args);
 	va_end(args);
 	(void)fputs("/>", h->out);
 }
@@ -253,17 +251,6 @@ void txt_exact(struct html *h, const char *text)
 	put_text(h, text, NULL);
 }
 
-void txtf(struct html *h, const char *fmt, ...)
-{
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
-	put_text(h, strbuf_str(&sb), h->root);
-}
-
 void el_txt(struct html *h, const char *tag, const char *class, const char *text)
 {
 	el(h, tag, "class", class, NULL);
@@ -271,15 +258,11 @@ void el_txt(struct html *h, const char *tag, const char *class, const char *text
 	el_end(h);
 }
 
-void el_txtf(struct html *h, const char *tag, const char *class, const char *fmt, ...)
+void el_link_to(struct html *h, const char *class, const char *text, const char *href)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
-	el_txt(h, tag, class, strbuf_str(&sb));
+	el(h, "a", "class", class, "href", href, NULL);
+	txt(h, text);
+	el_end(h);
 }
 
 void html_asset(struct html *h, enum html_asset asset)

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/auto.h"
+#include "base/mem.h"
 #include "report/share.h"
 
 /*
@@ -14,6 +16,13 @@
  * `style`, `src` and handlers of events are none of them.
  */
 struct html;
+
+/* Does something with a text that is put together: `text_`. */
+#define WITH_TEXT(what, ...)                                           \
+	({                                                             \
+		AUTO(mem_freep) char *text_ = mem_printf(__VA_ARGS__); \
+		what;                                                  \
+	})
 
 /* A document that goes to `out`. `share`: what is left out of every text; NULL: nothing. `root`:
  * the project's, left out in front of paths; NULL. Both are kept, not copied. */
@@ -39,12 +48,15 @@ void el_end(struct html *h);
 void txt(struct html *h, const char *text);
 /* With paths as they are: what will be pasted. */
 void txt_exact(struct html *h, const char *text);
-void txtf(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define txtf(h, ...) WITH_TEXT(txt(h, text_), __VA_ARGS__)
 
 /* An element that holds nothing but this text; `class` may be NULL. */
 void el_txt(struct html *h, const char *tag, const char *class, const char *text);
-void el_txtf(struct html *h, const char *tag, const char *class, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+#define el_txtf(h, tag, class, ...) WITH_TEXT(el_txt(h, tag, class, text_), __VA_ARGS__)
+
+/* A link to a place of this page: "#…". */
+void el_link_to(struct html *h, const char *class, const char *text, const char *href);
+#define el_link(h, class, text, ...) WITH_TEXT(el_link_to(h, class, text, text_), __VA_ARGS__)
 
 /* What is embedded at build time: the whole contents of <style> or <script>, by their names. */
 enum html_asset { ASSET_STYLE, ASSET_SCRIPT };

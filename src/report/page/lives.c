@@ -11,9 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/auto.h"
 #include "model/crash.h"
 
 #define LANES_MOST 8u

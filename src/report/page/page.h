@@ -44,6 +44,12 @@ void put_time(const struct page *page, int64_t ms);
 /* "3 of 20 (15.0 %, 95 %: 5.2–36.0 %)". */
 void put_rate(const struct page *page, const struct rate *rate);
 
+/* The same as a cell of a table. */
+void cell_ids(const struct page *page, const uint64_t *items, size_t count);
+void cell_rate(const struct page *page, const struct rate *rate);
+void row_head_text(const struct page *page, const char *text);
+#define row_head(page, ...) WITH_TEXT(row_head_text(page, text_), __VA_ARGS__)
+
 /* A head row, NULL at the end; the table must be open. */
 void put_head(const struct page *page, const char *first, ...) __attribute__((sentinel));
 void table_begin(const struct page *page, const char *label);

@@ -50,9 +50,7 @@ static void put_hypothesis(const struct page *page, const struct ledger_entry *h
 		txtf(page->h, ", chance to miss it: %.2g %%", h->missed * 100);
 	el_end(page->h);
 	el_txt(page->h, "td", NULL, because);
-	el(page->h, "td", NULL);
-	put_evidence_ids(page, h->evidence.items, h->evidence.count);
-	el_end(page->h);
+	cell_ids(page, h->evidence.items, h->evidence.count);
 	el_end(page->h);
 }
 
@@ -175,9 +173,7 @@ static void put_piece(const struct page *page, const struct evidence *e)
 
 	words_evidence(e, &words);
 	el_numbered(page, "tr", "e", e->id);
-	el(page->h, "th", "scope", "row", NULL);
-	txtf(page->h, "e%" PRIu64, e->id);
-	el_end(page->h);
+	row_head(page, "e%" PRIu64, e->id);
 	el(page->h, "td", NULL);
 	if (e->trial > 0)
 		txtf(page->h, "%" PRIu64 "%s", e->trial, e->failing ? "" : " (passed)");

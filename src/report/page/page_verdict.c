@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/percent.h"
 #include "base/words.h"
 #include "model/secret.h"
 #include "model/signature.h"
@@ -205,9 +204,7 @@ static void put_sure(const struct page *page)
 		el(page->h, "div", NULL);
 		txtf(page->h, "%zu of %zu other explanations are ruled out, %zu not tested (",
 		     excluded, others, verdict_count(v, LEDGER_UNTESTED, &others));
-		el(page->h, "a", "href", "#ledger", NULL);
-		txt(page->h, "ledger");
-		el_end(page->h);
+		el_link(page->h, NULL, "ledger", "#ledger");
 		txt(page->h, ")");
 		el_end(page->h);
 	}

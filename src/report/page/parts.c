@@ -190,7 +190,7 @@ void put_copy(const struct page *page, const char *label, const char *text)
 void put_evidence_ids(const struct page *page, const uint64_t *items, size_t count)
 {
 	for (size_t i = 0; i < count && i < 8; i++) {
-		AUTO(mem_freep) char *link = mem_printf("#e%" PRIu64, items[i]);
+		AUTO(mem_freep) char *id = mem_printf("e%" PRIu64, items[i]);
 		bool shown = false;
 
 		VEC_FOREACH (&page->inv->evidence.list, e)
@@ -198,10 +198,9 @@ void put_evidence_ids(const struct page *page, const uint64_t *items, size_t cou
 				shown = page->evidence_shown[e - page->inv->evidence.list.items];
 		txt(page->h, i > 0 ? ", " : "");
 		if (shown)
-			el(page->h, "a", "href", link, NULL);
-		txt(page->h, link + 1);
-		if (shown)
-			el_end(page->h);
+			el_link(page->h, NULL, id, "#%s", id);
+		else
+			txt(page->h, id);
 	}
 	if (count > 8)
 		txtf(page->h, " and %zu more", count - 8);
@@ -225,6 +224,27 @@ void put_rate(const struct page *page, const struct rate *rate)
 	}
 	txtf(page->h, "%" PRIu64 " of %" PRIu64 " failed, %s %% (95 %%: %s–%s %%)", rate->failed,
 	     rate->trials, PERCENT(rate->rate), PERCENT(rate->low), PERCENT(rate->high));
+}
+
+void cell_rate(const struct page *page, const struct rate *rate)
+{
+	el(page->h, "td", NULL);
+	put_rate(page, rate);
+	el_end(page->h);
+}
+
+void cell_ids(const struct page *page, const uint64_t *items, size_t count)
+{
+	el(page->h, "td", NULL);
+	put_evidence_ids(page, items, count);
+	el_end(page->h);
+}
+
+void row_head_text(const struct page *page, const char *text)
+{
+	el(page->h, "th", "scope", "row", NULL);
+	txt(page->h, text);
+	el_end(page->h);
 }
 
 void table_begin(const struct page *page, const char *label)

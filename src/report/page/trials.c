@@ -8,15 +8,13 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/percent.h"
 #include "model/family.h"
 #include "report/draw/canvas.h"
-#include "report/text.h"
 
 #define CELLS_MOST 400u
 #define PLACES_SHOWN 20u
 
-static const char *const mark_signs[] = { "◆", "▲", "■", "✕", "✚" };
+static const char *const mark_signs[] = { "◆", "▲", "■", "✕", "✚", "○" };
 
 static void put_sign(const struct page *page, int family)
 {
@@ -47,7 +45,7 @@ static void put_legend(const struct page *page)
 		const char *words;
 	} rest[] = {
 		{ DOT_OTHER, "failed in another way" },
-		{ DOT_ALWAYS, "failed in no other way than every run does" },
+		{ DOT_ALWAYS, "only what every run shows: no failure of the kind that is hunted" },
 		{ DOT_PASSED, "passed" },
 	};
 
@@ -66,7 +64,7 @@ static void put_legend(const struct page *page)
 	for (size_t i = 0; i < ARRAY_SIZE(rest); i++) {
 		uint64_t count = count_dots(page->dots, rest[i].family);
 
-		if (count == 0 && rest[i].family != DOT_PASSED)
+		if (count == 0)
 			continue;
 		el(page->h, "li", NULL);
 		put_sign(page, rest[i].family);
@@ -83,8 +81,6 @@ bool has_strip(const struct page *page)
 
 void page_strip(const struct page *page)
 {
-	const struct series_summary *s = &page->inv->summary;
-
 	section_begin(
 		page, "rate", "How often it fails",
 		"Every trial in order, a lane for each slot or machine. Failures that come in a row stand "
@@ -94,17 +90,12 @@ void page_strip(const struct page *page)
 	if (page->inv->counted) {
 		el(page->h, "p", NULL);
 		txt(page->h, "The command as it is run: ");
-		put_rate(page, &s->rate);
+		put_rate(page, &page->inv->summary.rate);
 		txt(page->h, page->dots->closing.count >= CLOSING_LEAST
 				     ? ". How the interval closed in:"
 				     : ".");
 		el_end(page->h);
 		draw_closing(page->h, page->dots);
-	}
-	if (page->inv->counted && s->clean_runs_for_99 > 1) {
-		AUTO(mem_freep) char *clean = text_clean_runs(s);
-
-		el_txtf(page->h, "p", NULL, "%s.", clean);
 	}
 	section_end(page);
 }
@@ -115,6 +106,27 @@ static const struct rate *rate_without(const struct investigation *inv)
 		if (strcmp(o->name, "none") == 0)
 			return &o->rate;
 	return inv->counted ? &inv->summary.rate : NULL;
+}
+
+/* What it does, for who does not know it by name. */
+static void put_observer(const struct page *page, const char *name)
+{
+	static const char *const does[][2] = {
+		{ "none", "the program alone" },
+		{ "valgrind", "the program under Memcheck" },
+		{ "crash", "crashes are recorded" },
+		{ "ids", "allocations are numbered" },
+		{ "watch", "stores to fields are caught" },
+		{ "heap", "guards around blocks" },
+		{ "fence", "closed pages around blocks" },
+	};
+
+	el(page->h, "th", "scope", "row", NULL);
+	txt(page->h, name);
+	for (size_t i = 0; i < ARRAY_SIZE(does); i++)
+		if (strcmp(name, does[i][0]) == 0)
+			el_txtf(page->h, "small", NULL, " %s", does[i][1]);
+	el_end(page->h);
 }
 
 static void put_effect(const struct page *page, const struct observer_rate *o)
@@ -151,20 +163,20 @@ bool has_observers(const struct page *page)
 
 void page_observers(const struct page *page)
 {
+	const struct rate *without = rate_without(page->inv);
+
 	section_begin(page, "observers", "What observing does to it",
 		      "The rate under each observer with its 95 % interval. The dashed line is the "
 		      "rate that they are compared with.");
-	draw_forest(page->h, page->inv, rate_without(page->inv));
+	draw_forest(page->h, page->inv, without,
+		    without == &page->inv->summary.rate ? "the command as it is run"
+							: "no observer");
 	table_begin(page, "Rate under each observer");
 	put_head(page, "observer", "rate", "effect", "would more runs tell?", NULL);
 	VEC_FOREACH (&page->inv->observers, o) {
 		el(page->h, "tr", NULL);
-		el(page->h, "th", "scope", "row", NULL);
-		txt(page->h, o->name);
-		el_end(page->h);
-		el(page->h, "td", NULL);
-		put_rate(page, &o->rate);
-		el_end(page->h);
+		put_observer(page, o->name);
+		cell_rate(page, &o->rate);
 		el(page->h, "td", NULL);
 		put_effect(page, o);
 		el_end(page->h);
@@ -197,32 +209,26 @@ static void put_cell(const struct page *page, const struct trigger_cell *cell)
 
 static void put_cells(const struct page *page)
 {
-	size_t idle = 0, left_out = 0;
+	size_t idle = 0, shown = 0;
 
 	el(page->h, "ul", "class", "cells", NULL);
 	VEC_FOREACH (&page->inv->trigger.cells, cell)
 		if (cell->state != CELL_NOT_NEEDED)
 			put_cell(page, cell);
+		else
+			idle++;
 	el_end(page->h);
-	VEC_FOREACH (&page->inv->trigger.cells, cell)
-		idle += cell->state == CELL_NOT_NEEDED;
 	if (idle == 0)
 		return;
 	el(page->h, "details", NULL);
 	el_txtf(page->h, "summary", NULL, "%zu not needed", idle);
 	el(page->h, "ul", "class", "cells", NULL);
-	idle = 0;
-	VEC_FOREACH (&page->inv->trigger.cells, cell) {
-		if (cell->state != CELL_NOT_NEEDED)
-			continue;
-		if (idle++ < CELLS_MOST)
+	VEC_FOREACH (&page->inv->trigger.cells, cell)
+		if (cell->state == CELL_NOT_NEEDED && shown++ < CELLS_MOST)
 			put_cell(page, cell);
-		else
-			left_out++;
-	}
 	el_end(page->h);
-	if (left_out > 0)
-		el_txtf(page->h, "p", "dim", "… and %zu more", left_out);
+	if (idle > CELLS_MOST)
+		el_txtf(page->h, "p", "dim", "… and %zu more", idle - CELLS_MOST);
 	el_end(page->h);
 }
 
@@ -234,24 +240,18 @@ static void put_without(const struct page *page)
 	put_head(page, "list", "result", NULL);
 	el(page->h, "tr", NULL);
 	el_txtf(page->h, "td", NULL, "all %zu", trigger->total);
-	el(page->h, "td", NULL);
-	put_rate(page, &trigger->full);
-	el_end(page->h);
+	cell_rate(page, &trigger->full);
 	el_end(page->h);
 	el(page->h, "tr", NULL);
 	el_txtf(page->h, "td", NULL, "these %zu", trigger->items.count);
-	el(page->h, "td", NULL);
-	put_rate(page, &trigger->minimal);
-	el_end(page->h);
+	cell_rate(page, &trigger->minimal);
 	el_end(page->h);
 	VEC_FOREACH (&trigger->items, item) {
 		if (item->victim)
 			continue;
 		el(page->h, "tr", NULL);
 		el_txtf(page->h, "td", NULL, "without %s", item->name);
-		el(page->h, "td", NULL);
-		put_rate(page, &item->without);
-		el_end(page->h);
+		cell_rate(page, &item->without);
 		el_end(page->h);
 	}
 	table_end(page);
@@ -317,9 +317,7 @@ bool has_trials(const struct page *page)
 static void put_trial(const struct page *page, const struct trial_dot *dot)
 {
 	el_numbered(page, "tr", "t", dot->number);
-	el(page->h, "th", "scope", "row", NULL);
-	txtf(page->h, "%" PRIu64, dot->number);
-	el_end(page->h);
+	row_head(page, "%" PRIu64, dot->number);
 	el(page->h, "td", NULL);
 	put_sign(page, dot->family);
 	txt(page->h, " ");

@@ -3,7 +3,6 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
 #include "run/job.h"
 
 /*

@@ -24,7 +24,7 @@
 bool framework_is_gtest(const char *path)
 {
 	static const char *const signs[] = { "gtest_list_tests", "InitGoogleTest" };
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool found = false;
 	struct stat st;
 	void *map;

@@ -28,7 +28,7 @@ static const char *const options[] = { "--list-tests", "--list_tests", "--list" 
 
 static bool file_has(const char *path, const char *text)
 {
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	bool found;
 	void *map;

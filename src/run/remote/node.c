@@ -1,6 +1,5 @@
 #include "run/remote/node.h"
 
-#include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/cstr.h"
+#include "base/fd.h"
 #include "base/now.h"
 #include "base/which.h"
 #include "base/words.h"

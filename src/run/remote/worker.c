@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/now.h"
 #include "base/tmpdir.h"
 #include "base/tree.h"

@@ -463,21 +463,16 @@ static bool is_swapped(struct minimiser *m, const testset_word *set)
 	return false;
 }
 
-static void flying_drop(struct minimiser *m, uint64_t id)
+void minimiser_forget(struct minimiser *m, uint64_t plan_id)
 {
 	for (size_t i = 0; i < m->flying.count; i++) {
-		if (m->flying.list[i].id != id)
+		if (m->flying.list[i].id != plan_id)
 			continue;
 		free(m->flying.list[i].set);
 		memmove(m->flying.list + i, m->flying.list + i + 1,
 			(--m->flying.count - i) * sizeof(*m->flying.list));
 		return;
 	}
-}
-
-void minimiser_forget(struct minimiser *m, uint64_t plan_id)
-{
-	flying_drop(m, plan_id);
 }
 
 /* Fills m->set with the tests that started; false if it is not a list of tests. */
@@ -512,7 +507,7 @@ int minimiser_report(struct minimiser *m, const struct minimiser_report *report)
 
 	if (!read_list(m, report, &ascending))
 		return -EINVAL;
-	flying_drop(m, report->plan_id);
+	minimiser_forget(m, report->plan_id);
 	m->reports++;
 	/* A run that never came to its victim, and showed no target either, is no pass. */
 	if (report->outcome == MINIMISER_NO_INFORMATION ||

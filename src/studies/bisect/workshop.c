@@ -104,7 +104,7 @@ static void read_talk(const struct workshop *w, uint64_t number, struct strbuf *
 	AUTO(mem_freep) char *text = NULL;
 	size_t len = 0;
 
-	if (file_read(path, 2 * OUTPUT_KEPT, &text, &len, NULL) < 0)
+	if (file_read_plain(path, 2 * OUTPUT_KEPT, &text, &len, NULL) < 0)
 		return;
 	while (len > 0 && text[len - 1] == '\n')
 		len--;

@@ -595,7 +595,7 @@ static void add_log(struct strbuf *out, struct log_reader *log, unsigned int sec
 
 int dump_log(const char *path, unsigned int sections, struct strbuf *out, struct err *err)
 {
-	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	AUTO(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	enum log_read_result result;
 	struct log_reader log;
 	struct stat st;

@@ -36,7 +36,7 @@ static void growth_prepare(void *ctx, const struct run *run, struct trial_job *j
 {
 	struct growth *growth = ctx;
 
-	series_fill_job(growth->request->program, growth->request->slot_env, job);
+	series_fill_job(growth->request->series.program, growth->request->series.slot_env, job);
 	job->growth = true;
 	if (growth->looking)
 		holders_ask(growth->report, job);
@@ -111,17 +111,17 @@ static void growth_tick(void *ctx)
 	struct growth *growth = ctx;
 	const struct growth_request *request = growth->request;
 
-	if (request->progress)
-		request->progress(request->progress_ctx,
-				  &(struct series_progress_view){
-					  .done = growth->report->trials,
-					  .wanted = request->trials,
-					  .ran = growth->runner.ran,
-					  .seconds = clock_s() - growth->started_s,
-					  .rate = rate_wilson(growth->report->trials,
-							      growth->report->failed,
-							      RATE_CONFIDENCE),
-				  });
+	if (request->series.progress)
+		request->series.progress(request->series.progress_ctx,
+					 &(struct series_progress_view){
+						 .done = growth->report->trials,
+						 .wanted = request->trials,
+						 .ran = growth->runner.ran,
+						 .seconds = clock_s() - growth->started_s,
+						 .rate = rate_wilson(growth->report->trials,
+								     growth->report->failed,
+								     RATE_CONFIDENCE),
+					 });
 }
 
 static const struct runner_ops growth_ops = {
@@ -210,12 +210,12 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 	struct series_start start = { 0 };
 	int r;
 
-	growth.runner.settings = request->settings;
+	growth.runner.settings = request->series.settings;
 	growth.runner.observer = OBSERVE_IDS;
-	growth.runner.slots = request->jobs;
+	growth.runner.slots = request->series.jobs;
 	growth.runner.ops = &growth_ops;
 	growth.runner.ctx = &growth;
-	r = series_resume(cs, &request->identity, true, 0, &growth.runner, &start, err);
+	r = series_resume(cs, &request->series.identity, true, 0, &growth.runner, &start, err);
 	if (r == 0)
 		r = runner_run(&growth.runner, err);
 	if (r == 0)
@@ -225,7 +225,7 @@ int growth_run(struct case_store *cs, const struct growth_request *request,
 		r = runner_run(&growth.runner, err);
 	}
 	ret->case_dir = case_dir(cs);
-	ret->program = request->program;
+	ret->program = request->series.program;
 	ret->seconds = clock_s() - growth.started_s;
 	ret->interrupted = growth.runner.interrupted;
 	runner_deinit(&growth.runner);

@@ -8,14 +8,8 @@
  * `heap --growth`: run the tests a few times and tell which sites allocate what stays.
  */
 struct growth_request {
-	struct series_identity identity;
-	const struct trial_settings *settings;
-	char *const *program;
-	const struct strv *slot_env;
-	unsigned int jobs;
+	struct series_request series;
 	unsigned int trials;
-	progress_fn progress;
-	void *progress_ctx;
 };
 
 /* Growth is measured anew each time: earlier trials of the same command are forgotten. Fails with

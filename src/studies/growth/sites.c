@@ -1,7 +1,6 @@
 #include "studies/growth/sites.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/auto.h"
 #include "studies/growth/site_families.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/cstr.h"
-#include "base/mem.h"
 
 /* Packages that run tests, as they are named in a path. Mocks are objects of the tests. */
 static const char *const frameworks[] = {

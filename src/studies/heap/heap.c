@@ -52,6 +52,8 @@ static bool wants_more(const struct heap *heap)
 	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
 		return false;
 	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
+	if (heap->request->outcome)
+		failed = heap->chance.failed;
 	if (failed == 0 && heap->request->give_up_clean)
 		return false;
 	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);
@@ -155,7 +157,7 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 	struct heap *heap = ctx;
 	struct plan_heap plan = heap->plan;
 
-	series_fill_job(heap->request->program, heap->request->slot_env, job);
+	series_fill_job(heap->request->series.program, heap->request->series.slot_env, job);
 	job->observer = run->arm == HEAP_ARM_CRASH ? OBSERVE_CRASH : OBSERVE_HEAP;
 	if (run->arm == HEAP_ARM_CRASH)
 		return;
@@ -166,6 +168,12 @@ static void heap_prepare(void *ctx, const struct run *run, struct trial_job *job
 		    (heap->guarded++ & 1); /* the gap between blocks: docs/design/guards.md */
 	heap->report->sampled_trials += (plan.item.flags & PLAN_HEAP_SAMPLED) != 0;
 	strbuf_add(&job->plan_items, &plan, sizeof(plan));
+}
+
+static void note_outcome(struct heap_report *report, uint64_t outcome)
+{
+	report->outcomes_differ |= report->outcome != 0 && report->outcome != outcome;
+	report->outcome = report->outcomes_differ ? 0 : outcome;
 }
 
 static bool is_at(const struct crash *crash, const char *wanted)
@@ -189,6 +197,19 @@ static void note_place(struct heap_report *report, const struct crash *crash)
 	report->crash_place = report->crashes_differ ? NULL : strbuf_take(&place);
 }
 
+/* What the coins are asked about: does it end in another way, crash elsewhere, fail at all? */
+static void toss_read(struct heap *heap, struct reading *reading, const struct crash *crash,
+		      bool failed)
+{
+	const struct heap_request *request = heap->request;
+
+	if (heap->plan.poison_ppm < 1000000)
+		chance_read(&heap->chance, &heap->plan, reading,
+			    request->outcome  ? reading_outcome(reading) != request->outcome
+			    : request->unlike ? !is_at(crash, request->unlike)
+					      : failed);
+}
+
 static void heap_examine(void *ctx, const struct trial_result *result, struct reading *reading)
 {
 	struct heap *heap = ctx;
@@ -196,7 +217,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	/* What the trial died of; NULL when that was no crash, or there is no record of it. */
 	const struct crash *crash = NULL;
 	struct finding_trial trial = { .number = result->number.value,
-				       .failed = judge_failed(heap->request->settings, end),
+				       .failed = judge_failed(heap->request->series.settings, end),
 				       .end = end };
 	struct event_logs *logs;
 
@@ -214,8 +235,10 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	findings_add(&trial, reading, heap->report);
 	if (end->observed.signal != 0)
 		crash = reading_crash(reading, CRASH_WHOLE);
-	if (!heap->fencing && !heap->request->compare)
+	if (!heap->fencing && !heap->request->compare) {
 		note_place(heap->report, crash);
+		note_outcome(heap->report, reading_outcome(reading));
+	}
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
 	/* Of damage that was seen, the crash may be no more than what came of it. */
@@ -225,10 +248,7 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	/* There is something to be found: from now on with guards around every block. */
 	if (trial.failed || heap->report->findings.count > 0)
 		heap->plan.item.flags &= (uint16_t)~PLAN_HEAP_SAMPLED;
-	if (heap->plan.poison_ppm < 1000000)
-		chance_read(&heap->chance, &heap->plan, reading,
-			    heap->request->unlike ? !is_at(crash, heap->request->unlike)
-						  : trial.failed);
+	toss_read(heap, reading, crash, trial.failed);
 }
 
 static bool heap_ended(void *ctx, const struct run *run, bool failed)
@@ -236,7 +256,7 @@ static bool heap_ended(void *ctx, const struct run *run, bool failed)
 	const struct heap *heap = ctx;
 
 	if (heap->request->suspect_p > 0 &&
-	    (chance_idle(&heap->chance, heap->request->unlike != NULL) ||
+	    (chance_idle(&heap->chance, heap->request->unlike || heap->request->outcome) ||
 	     chance_told(&heap->chance, heap->plan.poison_ppm, heap->request->suspect_p)))
 		return true;
 	return heap->request->found_enough > 0 && found(heap) >= heap->request->found_enough;
@@ -248,17 +268,17 @@ static void heap_tick(void *ctx)
 	const struct heap_request *request = heap->request;
 	uint64_t trials, failed;
 
-	if (!request->progress)
+	if (!request->series.progress)
 		return;
 	tally_failed(&heap->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
-	request->progress(request->progress_ctx,
-			  &(struct series_progress_view){
-				  .done = heap->runner.tally.trials,
-				  .wanted = heap->first + schedule_runs(&heap->schedule),
-				  .ran = heap->runner.ran,
-				  .seconds = clock_s() - heap->started_s,
-				  .rate = rate_wilson(trials, failed, RATE_CONFIDENCE),
-			  });
+	request->series.progress(request->series.progress_ctx,
+				 &(struct series_progress_view){
+					 .done = heap->runner.tally.trials,
+					 .wanted = heap->first + schedule_runs(&heap->schedule),
+					 .ran = heap->runner.ran,
+					 .seconds = clock_s() - heap->started_s,
+					 .rate = rate_wilson(trials, failed, RATE_CONFIDENCE),
+				 });
 }
 
 static const struct runner_ops heap_ops = {
@@ -420,18 +440,19 @@ int heap_run(struct case_store *cs, const struct heap_request *request, struct h
 	struct series_start start = { 0 };
 	int r;
 
-	heap.runner.settings = request->settings;
+	heap.runner.settings = request->series.settings;
 	heap.runner.observer = OBSERVE_HEAP;
-	heap.runner.slots = request->jobs;
+	heap.runner.slots = request->series.jobs;
 	heap.runner.ops = &heap_ops;
 	heap.runner.ctx = &heap;
-	r = series_resume(cs, &request->identity, true, request->seed, &heap.runner, &start, err);
+	r = series_resume(cs, &request->series.identity, true, request->seed, &heap.runner, &start,
+			  err);
 	if (r == 0)
 		r = run_all(&heap, err);
 	if (r == 0)
 		conclude(&heap);
 	ret->case_dir = case_dir(cs);
-	ret->program = request->program;
+	ret->program = request->series.program;
 	ret->seed = request->seed;
 	ret->quarantine_mib = request->plan.quarantine_mib;
 	ret->poison_chance = request->plan.poison_ppm / 1e6;

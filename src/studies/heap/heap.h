@@ -30,11 +30,7 @@ struct heap_fencing_wish {
 };
 
 struct heap_request {
-	struct series_identity identity;
-	const struct trial_settings *settings;
-	char *const *program;
-	const struct strv *slot_env;
-	unsigned int jobs;
+	struct series_request series;
 	unsigned int trials; /* under the heap observer */
 	/* With poison by chance: so many, as long as too few have failed to tell whose it is. Also
 	 * when none has: whose freed blocks are read may have been left alone by luck. */
@@ -48,13 +44,12 @@ struct heap_request {
 	/* What the coins are asked about, where every trial fails: does it crash elsewhere than
 	 * there (crash_place())? NULL: does it fail. */
 	const char *unlike;
-	bool compare; /* and as many under crash, in turns */
+	uint64_t outcome; /* the same: does it show anything else to the outside? 0: not asked */
+	bool compare;	  /* and as many under crash, in turns */
 	uint64_t seed;
 	struct plan_heap plan; /* of every trial, but for the seed */
 	struct heap_fencing_wish fence;
 	const char *sweep_function; /* whose blocks to sweep for; NULL: as the plan says */
-	progress_fn progress;
-	void *progress_ctx;
 };
 
 /* The heap is looked at anew each time: earlier trials of the same command are forgotten. */

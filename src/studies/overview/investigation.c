@@ -456,34 +456,22 @@ static void find_root(struct investigation *inv)
 	} while (slash > dir);
 }
 
-static bool has_controls(const char *word)
-{
-	for (; *word != '\0'; word++)
-		if ((unsigned char)*word < ' ' || *word == 0x7f)
-			return true;
-	return false;
-}
-
-/* $'…': what would end a line or drive a terminal is spelled out. */
-static void add_spelled(struct strbuf *sb, const char *word)
-{
-	strbuf_adds(sb, "$'");
-	for (; *word != '\0'; word++) {
-		if ((unsigned char)*word < ' ' || *word == 0x7f)
-			strbuf_addf(sb, "\\x%02x", (unsigned int)*word);
-		else
-			strbuf_addf(sb, "%s%c", *word == '\'' || *word == '\\' ? "\\" : "", *word);
-	}
-	strbuf_addc(sb, '\'');
-}
-
-/* As a shell would take it. */
+/* As a shell would take it. $'…': what would end a line, drive a terminal or turn the order of
+ * letters around is spelled out. */
 static void add_word(struct strbuf *sb, const char *word)
 {
-	if (has_controls(word))
-		add_spelled(sb, word);
-	else
+	AUTO(strbuf_deinit) struct strbuf shown = { 0 }, escaped = { 0 };
+
+	strbuf_add_printable(&shown, word, strlen(word));
+	if (strcmp(strbuf_str(&shown), word) == 0) {
 		words_quote(sb, word);
+		return;
+	}
+	for (; *word != '\0'; word++)
+		strbuf_addf(&escaped, "%s%c", *word == '\'' || *word == '\\' ? "\\" : "", *word);
+	strbuf_adds(sb, "$'");
+	strbuf_add_printable(sb, strbuf_str(&escaped), escaped.len);
+	strbuf_addc(sb, '\'');
 }
 
 /* `verb` is the command with its own options. */
@@ -585,11 +573,14 @@ static bool fails_by_itself(const struct investigation *inv)
 			       (!plainly || strcmp(s->command, "chase") != 0));
 }
 
-/* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. */
+/* What shows what the verdict is about when the program itself shows nothing; NULL: it fails. Its
+ * exit status is 0 when there is nothing any more. */
 static const char *shown_by(const struct investigation *inv)
 {
 	if (!inv->judged || inv->verdict.class == VERDICT_NOT_CAUGHT || fails_by_itself(inv))
 		return NULL;
+	if (inv->verdict.class == VERDICT_UNINITIALISED)
+		return "hunt";
 	return inv->verdict.class == VERDICT_LEAK_GROWTH ? "heap --growth" : "heap";
 }
 
@@ -652,9 +643,10 @@ static void add_commands(struct investigation *inv, const struct strv *minimal)
 	if (inv->program.count == 0)
 		return;
 	if (shown) {
-		/* Its exit status is 0 when there is nothing any more. */
 		proof = mem_printf("%s --fresh", shown);
-		inv->reproduce = command(inv, shown, &inv->program);
+		/* A hunt that has ended runs nothing again. */
+		inv->reproduce =
+			command(inv, strcmp(shown, "hunt") == 0 ? proof : shown, &inv->program);
 		inv->prove_fix = command(inv, proof, &inv->program);
 		return;
 	}

@@ -1,7 +1,6 @@
 #include "studies/overview/overview.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 /* `scan --global`: where a variable, or a field of it, lies in the target. */
-#include <errno.h>
 #include <string.h>
 
 #include "debuginfo/types.h"

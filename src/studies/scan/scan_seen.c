@@ -2,8 +2,6 @@
  * own logs. */
 #include "studies/scan/scan_seen.h"
 
-#include <string.h>
-
 #include "base/cstr.h"
 #include "studies/scan/scan.h"
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/strbuf.h"
 #include "debuginfo/module.h"
 #include "model/mappings.h"
 #include "studies/scan/scan_inside.h"

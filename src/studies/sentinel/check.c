@@ -1,6 +1,5 @@
 #include "studies/sentinel/check.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/now.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "base/err.h"
-#include "base/vec.h"
 #include "run/job.h"
 
 /*

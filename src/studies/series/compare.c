@@ -1,6 +1,5 @@
 #include "studies/series/compare.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,7 +42,7 @@ static unsigned int arm_jobs(const struct compare_request *request, unsigned int
 {
 	unsigned int jobs = request->arms[arm].jobs;
 
-	return jobs > 0 ? jobs : request->jobs;
+	return jobs > 0 ? jobs : request->series.jobs;
 }
 
 static unsigned int slots_needed(const struct compare_request *request)
@@ -122,8 +121,8 @@ static void compare_prepare(void *ctx, const struct run *run, struct trial_job *
 	struct compare *c = ctx;
 	const struct arm *arm = &c->request->arms[run->arm];
 
-	series_fill_job(arm->cmd.count > 0 ? arm->cmd.items : c->request->program,
-			c->request->slot_env, job);
+	series_fill_job(arm->cmd.count > 0 ? arm->cmd.items : c->request->series.program,
+			c->request->series.slot_env, job);
 	if (arm->observed)
 		job->observer = arm->observer;
 	if (job->observer == OBSERVE_WATCH && c->request->watch)
@@ -326,7 +325,7 @@ static void compare_tick(void *ctx)
 	};
 	uint64_t trials, failed;
 
-	if (!c->request->progress)
+	if (!c->request->series.progress)
 		return;
 	for (unsigned int i = 0; i < c->request->arm_count; i++) {
 		tally_failed(&c->runner.tally, i, TALLY_ALL, &trials, &failed);
@@ -336,7 +335,7 @@ static void compare_tick(void *ctx)
 	view.what = strbuf_str(&what);
 	tally_failed(&c->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	view.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
-	c->request->progress(c->request->progress_ctx, &view);
+	c->request->series.progress(c->request->series.progress_ctx, &view);
 }
 
 static const struct runner_ops compare_ops = {
@@ -524,14 +523,14 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	for (unsigned int i = 0; i < request->arm_count; i++)
 		sequential[i] = 1;
 	plan(&c);
-	c.files.cwd = request->settings->cwd;
+	c.files.cwd = request->series.settings->cwd;
 	c.files.case_dir = case_dir(cs);
-	c.runner.settings = request->settings;
-	c.runner.observer = request->observer;
+	c.runner.settings = request->series.settings;
+	c.runner.observer = request->series.observer;
 	c.runner.ops = &compare_ops;
 	c.runner.ctx = &c;
-	r = series_resume(cs, &request->identity, request->fresh, request->seed, &c.runner, &start,
-			  err);
+	r = series_resume(cs, &request->series.identity, request->series.fresh, request->seed,
+			  &c.runner, &start, err);
 	c.schedule.seed = start.seed;
 	if (r == 0 && !known_already(&c))
 		r = runner_run(&c.runner, err);
@@ -552,7 +551,7 @@ int compare_run(struct case_store *cs, const struct compare_request *request,
 	shared_files_deinit(&c.files);
 	ret->seed = start.seed;
 	ret->case_dir = case_dir(cs);
-	ret->program = request->program;
+	ret->program = request->series.program;
 	ret->wanted = request->trials;
 	ret->earlier = start.earlier;
 	ret->program_changed = start.program_changed;

@@ -7,13 +7,8 @@
  * `compare`: does a setting change how often it fails, or is it chance?
  */
 struct compare_request {
-	struct series_identity identity;
-	const struct trial_settings *settings;
-	enum observer observer;
-	char *const *program;
-	const struct strv *slot_env;
-	unsigned int jobs;	/* of arms that do not say */
-	const struct arm *arms; /* the first is what the others are compared with */
+	struct series_request series; /* jobs: of arms that do not say */
+	const struct arm *arms;	      /* the first is what the others are compared with */
 	unsigned int arm_count;
 	const struct strbuf *watch; /* items of the plan for arms that are watched; or NULL */
 	uint64_t trials;	    /* per arm */
@@ -25,9 +20,6 @@ struct compare_request {
 	 * the trials so far. May be NULL; not together with stop_early. */
 	bool (*enough)(void *ctx, const struct tally *tally);
 	void *enough_ctx;
-	bool fresh;
-	progress_fn progress;
-	void *progress_ctx;
 };
 
 int compare_run(struct case_store *cs, const struct compare_request *request,

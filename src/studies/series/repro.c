@@ -112,7 +112,7 @@ static void repro_prepare(void *ctx, const struct run *run, struct trial_job *jo
 {
 	struct repro *repro = ctx;
 
-	series_fill_job(repro->request->program, repro->request->slot_env, job);
+	series_fill_job(repro->request->series.program, repro->request->series.slot_env, job);
 }
 
 static bool repro_ended(void *ctx, const struct run *run, bool failed)
@@ -135,11 +135,11 @@ static void repro_tick(void *ctx)
 	};
 	uint64_t trials, failed;
 
-	if (!request->progress)
+	if (!request->series.progress)
 		return;
 	tally_failed(&repro->runner.tally, TALLY_ALL, TALLY_ALL, &trials, &failed);
 	view.rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
-	request->progress(request->progress_ctx, &view);
+	request->series.progress(request->series.progress_ctx, &view);
 }
 
 static const struct runner_ops repro_ops = {
@@ -170,12 +170,13 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 	struct series_start start = { 0 };
 	int r;
 
-	repro.runner.settings = request->settings;
-	repro.runner.observer = request->observer;
-	repro.runner.slots = request->jobs;
+	repro.runner.settings = request->series.settings;
+	repro.runner.observer = request->series.observer;
+	repro.runner.slots = request->series.jobs;
 	repro.runner.ops = request->sparing ? &repro_sparing_ops : &repro_ops;
 	repro.runner.ctx = &repro;
-	r = series_resume(cs, &request->identity, request->fresh, 0, &repro.runner, &start, err);
+	r = series_resume(cs, &request->series.identity, request->series.fresh, 0, &repro.runner,
+			  &start, err);
 	if (r == 0 && !enough(&repro))
 		r = runner_run(&repro.runner, err);
 	if (r == 0)
@@ -186,11 +187,11 @@ int repro_run(struct case_store *cs, const struct repro_request *request, struct
 						   .readings = runner_readings(&repro.runner) },
 			&ret->summary, err);
 	ret->case_dir = case_dir(cs);
-	ret->program = request->program;
+	ret->program = request->series.program;
 	ret->wanted = request->trials;
 	ret->earlier = start.earlier;
 	ret->program_changed = start.program_changed;
-	ret->jobs = request->jobs;
+	ret->jobs = request->series.jobs;
 	ret->seconds = clock_s() - repro.started_s;
 	ret->interrupted = repro.runner.interrupted;
 	runner_deinit(&repro.runner);

@@ -19,13 +19,21 @@ struct series_progress_view {
 
 typedef void (*progress_fn)(void *ctx, const struct series_progress_view *view);
 
-struct repro_request {
+/* What every study is told that runs a series of trials. */
+struct series_request {
 	struct series_identity identity;
 	const struct trial_settings *settings;
 	enum observer observer;
 	char *const *program;
 	const struct strv *slot_env; /* NAME=VALUE with {slot} and {trial} */
 	unsigned int jobs;
+	bool fresh; /* forget earlier trials; heap, growth and watch always do */
+	progress_fn progress;
+	void *progress_ctx;
+};
+
+struct repro_request {
+	struct series_request series;
 	uint64_t trials;       /* 0: until one of the next two, at most REPRO_OPEN_END */
 	uint64_t failures;     /* 0: do not stop for it */
 	const char *signature; /* … of this kind, by its id; NULL: of any */
@@ -34,9 +42,6 @@ struct repro_request {
 	bool sparing;
 	bool intermittent; /* … that come and go: what every run shows is none of them */
 	double precision;  /* 0: do not stop for it */
-	bool fresh;
-	progress_fn progress;
-	void *progress_ctx;
 };
 
 /* Where a run without -n ends at last. */

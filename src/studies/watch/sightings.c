@@ -1,7 +1,5 @@
 #include "studies/watch/sightings.h"
 
-#include <inttypes.h>
-
 #define SIGHTINGS_MAX 64 /* of one watch: more nobody reads */
 
 static void note_on(const struct watch_report *report, const struct watch_writer *writer,

@@ -29,7 +29,7 @@ static void watch_prepare(void *ctx, const struct run *run, struct trial_job *jo
 {
 	struct watching *watching = ctx;
 
-	series_fill_job(watching->request->program, watching->request->slot_env, job);
+	series_fill_job(watching->request->series.program, watching->request->series.slot_env, job);
 	job->examined = true;
 	watching->running = job->number.value;
 }
@@ -62,7 +62,7 @@ static void look_for_stop(struct watching *watching)
 					      watching->gather.symbols, stop))
 		return;
 	stop->trial = watching->running;
-	watching->request->stopped(watching->request->progress_ctx, stop);
+	watching->request->stopped(watching->request->series.progress_ctx, stop);
 }
 
 static void watch_tick(void *ctx)
@@ -73,17 +73,17 @@ static void watch_tick(void *ctx)
 
 	if (request->stop && watching->running > 0)
 		look_for_stop(watching);
-	if (request->progress)
-		request->progress(request->progress_ctx,
-				  &(struct series_progress_view){
-					  .done = report->trials,
-					  .wanted = request->trials,
-					  .ran = watching->runner.ran,
-					  .seconds = clock_s() - watching->started_s,
-					  .at_most = request->failures > 0,
-					  .rate = rate_wilson(report->trials, report->failed,
-							      RATE_CONFIDENCE),
-				  });
+	if (request->series.progress)
+		request->series.progress(request->series.progress_ctx,
+					 &(struct series_progress_view){
+						 .done = report->trials,
+						 .wanted = request->trials,
+						 .ran = watching->runner.ran,
+						 .seconds = clock_s() - watching->started_s,
+						 .at_most = request->failures > 0,
+						 .rate = rate_wilson(report->trials, report->failed,
+								     RATE_CONFIDENCE),
+					 });
 }
 
 static const struct runner_ops watch_ops = {
@@ -103,14 +103,14 @@ int watch_run(struct case_store *cs, const struct watch_request *request, struct
 	struct series_start start = { 0 };
 	int r;
 
-	watching.runner.settings = request->settings;
+	watching.runner.settings = request->series.settings;
 	watching.runner.cs = cs;
 	watching.gather.symbols = runner_symbols(&watching.runner);
 	watching.runner.observer = OBSERVE_WATCH;
-	watching.runner.slots = request->jobs;
+	watching.runner.slots = request->series.jobs;
 	watching.runner.ops = &watch_ops;
 	watching.runner.ctx = &watching;
-	r = series_resume(cs, &request->identity, true, 0, &watching.runner, &start, err);
+	r = series_resume(cs, &request->series.identity, true, 0, &watching.runner, &start, err);
 	if (r == 0)
 		r = runner_run(&watching.runner, err);
 	if (r == 0)
@@ -118,7 +118,7 @@ int watch_run(struct case_store *cs, const struct watch_request *request, struct
 	if (r == 0)
 		r = sightings_store(cs, ret, err);
 	ret->case_dir = case_dir(cs);
-	ret->program = request->program;
+	ret->program = request->series.program;
 	ret->seconds = clock_s() - watching.started_s;
 	ret->interrupted = watching.runner.interrupted;
 	watch_gather_deinit(&watching.gather);

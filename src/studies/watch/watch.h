@@ -8,18 +8,12 @@
  * `watch`: run the program with watches on chosen memory, and tell who wrote there.
  */
 struct watch_request {
-	struct series_identity identity;
-	const struct trial_settings *settings; /* the watches are in its plan items */
-	char *const *program;
-	const struct strv *slot_env;
-	unsigned int jobs;
-	uint64_t trials;   /* at most */
-	uint64_t failures; /* stop after so many; 0: never */
+	struct series_request series; /* the watches are in the plan items of its settings */
+	uint64_t trials;	      /* at most */
+	uint64_t failures;	      /* stop after so many; 0: never */
 	bool stop; /* the watches stop the program: tell when that has happened, and no more trials
 		    */
 	void (*stopped)(void *ctx, const struct watch_stop *stop);
-	progress_fn progress;
-	void *progress_ctx;
 };
 
 /* ret->targets, one per watch, are there before. What was seen before is not kept: earlier trials

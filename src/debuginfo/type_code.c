@@ -135,8 +135,7 @@ static void find_copies(struct function_search *search, Dwarf_Die *parent, Dwarf
 
 				(void)add_ranges(search, &die, CODE_INLINED, into);
 			}
-			find_copies(search, &die, function, depth + 1);
-			break;
+			__attribute__((fallthrough));
 		case DW_TAG_namespace:
 		case DW_TAG_module:
 		case DW_TAG_class_type:

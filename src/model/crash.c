@@ -205,11 +205,8 @@ static const struct frame *recursion_site(const struct stack *stack)
 	return site;
 }
 
-/*
- * Programs have functions of their own to stop themselves with: why is known by the caller. Only
- * the end of a name says what the function does: test_error_path() and assert_table_free() may
- * abort for a reason of their own.
- */
+/* Programs have functions of their own to stop themselves with: why is known by the caller. Only
+ * the end of a name says what it does: test_error_path() may abort for a reason of its own. */
 static bool is_panic(const struct frame *frame)
 {
 	static const char *const ends[] = { "panic",   "fatal", "abort", "assert", "terminate",

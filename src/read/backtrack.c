@@ -92,22 +92,26 @@ static void find_pointed(const struct crash_record *record, uint64_t value, stru
 
 /* ---- homes ----------------------------------------------------------------------------------- */
 
+static bool is_of_file(const struct mapping *mapping)
+{
+	return mapping->path && mapping->path[0] == '/' && !mapping_is_shared_memory(mapping);
+}
+
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret)
 {
 	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
 	const struct mapping *module = NULL;
 	uint64_t offset = 0;
 
-	if (!mapping || mapping_is_shared_memory(mapping))
+	if (!mapping)
 		return;
-	if (mapping->path && mapping->path[0] == '/')
+	if (is_of_file(mapping))
 		module = mapping;
 	/* Zeroed globals lie behind the file's own mapping. */
 	for (size_t i = 0; !module && i < reader->snapshot.mapping_count; i++) {
 		const struct mapping *before = &reader->snapshot.mappings[i];
 
-		if (before->end == mapping->start && before->path && before->path[0] == '/' &&
-		    !mapping->path)
+		if (before->end == mapping->start && is_of_file(before) && !mapping->path)
 			module = before;
 	}
 	if (!module)

@@ -319,6 +319,14 @@ static int resolve_python_field(struct resolving *one)
 
 static int resolve_python(struct resolving *one)
 {
+	struct hook_use use = { .role = HOOK_PLACE_PYTHON,
+				.number = one->number,
+				.pointer = 0,
+				.size = HOOK_NO_ARGUMENT,
+				.count = HOOK_NO_ARGUMENT,
+				.inner = PYTHON_ALLOCATOR_INNER,
+				.caller_in = PYTHON_OBJECT,
+				.caller_at = PYTHON_NEW_AT };
 	int r = hooks_open(one->all);
 
 	if (r < 0)
@@ -329,27 +337,13 @@ static int resolve_python(struct resolving *one)
 	one->watch.kind = PLAN_WATCH_HOOK;
 	memcpy(one->watch.python_type, one->spec.name, strlen(one->spec.name));
 	if (one->all->request->flags & RESOLVE_PAGES)
-		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR,
-			      &(struct hook_use){ .role = HOOK_PLACE_PYTHON,
-						  .number = one->number,
-						  .pointer = 0,
-						  .size = HOOK_NO_ARGUMENT,
-						  .count = HOOK_NO_ARGUMENT,
-						  .inner = PYTHON_ALLOCATOR_INNER,
-						  .caller_in = PYTHON_OBJECT,
-						  .caller_at = PYTHON_NEW_AT },
-			      one->all->items, one->all->err);
+		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR, &use, one->all->items,
+			      one->all->err);
+	use.role = HOOK_WATCH_RESULT;
+	use.pointer = HOOK_NO_ARGUMENT;
 	if (r == 0)
-		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR,
-			      &(struct hook_use){ .role = HOOK_WATCH_RESULT,
-						  .number = one->number,
-						  .pointer = HOOK_NO_ARGUMENT,
-						  .size = HOOK_NO_ARGUMENT,
-						  .count = HOOK_NO_ARGUMENT,
-						  .inner = PYTHON_ALLOCATOR_INNER,
-						  .caller_in = PYTHON_OBJECT,
-						  .caller_at = PYTHON_NEW_AT },
-			      one->all->items, one->all->err);
+		r = hook_plan(one->all->hooks, PYTHON_ALLOCATOR, &use, one->all->items,
+			      one->all->err);
 	one->all->missing = r < 0 && is_missing(r);
 	if (r < 0)
 		return err_set_prefix(one->all->err,

@@ -187,8 +187,7 @@ static void deinit(struct framework *f)
 
 const struct framework_ops framework_ctest = {
 	.name = "ctest",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED | FRAMEWORK_MARKS,
 	.recognises = recognises,
 	.list = list,

@@ -29,7 +29,8 @@ struct framework_list {
 struct framework_ops {
 	const char *name;
 	const char *noun, *nouns; /* what an item is, for sentences */
-	unsigned int flags;	  /* enum framework_flags */
+#define FRAMEWORK_ITEM(word) .noun = (word), .nouns = word "s"
+	unsigned int flags; /* enum framework_flags */
 
 	/* Is this command one of this framework's? NULL: only when asked for by name. */
 	bool (*recognises)(char *const *program, const char *cwd);

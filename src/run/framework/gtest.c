@@ -184,8 +184,7 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 
 const struct framework_ops framework_gtest = {
 	.name = "gtest",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS,
 	.recognises = recognises,
 	.list = list,

@@ -171,8 +171,7 @@ bool framework_whole(const struct framework *f, struct strv *argv)
 
 const struct framework_ops framework_list_file = {
 	.name = "list",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED,
 	.recognises = recognises,
 	.list = list,

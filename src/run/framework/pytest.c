@@ -285,8 +285,7 @@ static void deinit(struct framework *f)
 
 const struct framework_ops framework_pytest = {
 	.name = "pytest",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED | FRAMEWORK_MARKS,
 	.recognises = recognises,
 	.shares_out = shares_out,

@@ -71,8 +71,7 @@ static void env_plain(const struct framework *f, const struct framework_list *li
 
 const struct framework_ops framework_env = {
 	.name = "env",
-	.noun = "environment variable",
-	.nouns = "environment variables",
+	FRAMEWORK_ITEM("environment variable"),
 	.list = env_list,
 	.build = env_build,
 	.plain = env_plain,
@@ -95,8 +94,7 @@ static void args_build(const struct framework *f, const struct framework_list *l
 
 const struct framework_ops framework_args = {
 	.name = "args",
-	.noun = "argument",
-	.nouns = "arguments",
+	FRAMEWORK_ITEM("argument"),
 	.list = args_list,
 	.build = args_build,
 };
@@ -177,8 +175,7 @@ static void lines_plain(const struct framework *f, const struct framework_list *
 
 const struct framework_ops framework_lines = {
 	.name = "lines",
-	.noun = "line",
-	.nouns = "lines",
+	FRAMEWORK_ITEM("line"),
 	.list = lines_list,
 	.build = lines_build,
 	.plain = lines_plain,

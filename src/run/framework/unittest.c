@@ -126,8 +126,7 @@ static void deinit(struct framework *f)
 
 const struct framework_ops framework_unittest = {
 	.name = "unittest",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED | FRAMEWORK_MARKS,
 	.recognises = recognises,
 	.list = list,

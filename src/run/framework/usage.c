@@ -207,8 +207,7 @@ static void build(const struct framework *f, const struct framework_list *tests,
 
 const struct framework_ops framework_usage = {
 	.name = "usage",
-	.noun = "test",
-	.nouns = "tests",
+	FRAMEWORK_ITEM("test"),
 	.flags = FRAMEWORK_TESTS | FRAMEWORK_ORDERED,
 	.recognises = recognises,
 	.list = list,

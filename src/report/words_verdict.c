@@ -45,7 +45,7 @@ const struct sentence_row words_verdict[] = {
 	{ "place:freed", "through a pointer to a block that had been freed, into" },
 	{ "place:over", "that reach over" },
 	{ "place:variable", "over the end of a variable on the stack, into" },
-	{ "place:beside", "{0?behind the end of|before the start of} {1?a block of {1} bytes, into|its block, at}" },
+	{ "place:beside", "{0?over the end of|before the start of} {1?a block of {1} bytes, into|its block, at}" },
 	{ "place:field", "into" },
 	{ "told:cached", "{0} copied a value that was not whole, or no longer valid, from {1} into {2}[; it had been put there by {3}]" },
 	{ "told:race", "two threads wrote {0} within {1:.3f} µs: {2}, then {3}{4?, from a value that the first had replaced}[; a block was freed too early by {5}]" },

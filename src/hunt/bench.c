@@ -369,12 +369,33 @@ bool bench_may_go_on(const struct bench *bench)
 	       bench->spent.trials < bench->request->limits.trials && !out_of_time(bench);
 }
 
-/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free. Then more of
- * the same are looked at, as they are. */
+static bool is_misplaced(const struct evidence *e)
+{
+	return e->kind == EVIDENCE_BAD_FREE &&
+	       (e->bad_free->kind == BAD_FREE_INTERIOR || e->bad_free->kind == BAD_FREE_FOREIGN);
+}
+
+/* Somebody may have moved the pointer that was freed, in its place. What a function has in its own
+ * variable, it has moved itself. */
+static bool may_be_moved(const struct bench *bench)
+{
+	const struct crash_reading *first = bench->start.first;
+
+	return first->has_backtrack && first->backtrack.steps.items[0].home.kind != HOME_STACK &&
+	       VEC_ANY(&bench->ret->evidence.list, e,
+		       is_misplaced(e) && e->trial == first->trial &&
+			       e->bad_free->pointer == first->backtrack.pointer);
+}
+
+/* What nobody can write to is not watched: a mapping whose file was cut, a wrong free of what is
+ * kept nowhere. Then more of the same are looked at, as they are. */
 bool bench_worth_watching(const struct bench *bench)
 {
+	bool moved = may_be_moved(bench);
+
 	VEC_FOREACH (&bench->ret->evidence.list, e)
-		if (e->kind == EVIDENCE_MAPPING || e->kind == EVIDENCE_BAD_FREE)
+		if (e->kind == EVIDENCE_MAPPING ||
+		    (e->kind == EVIDENCE_BAD_FREE && !(moved && is_misplaced(e))))
 			return false;
 	return bench->start.first->has_backtrack && !cuts_wait(bench);
 }

@@ -307,6 +307,8 @@ static uint64_t end(struct inquiry *inq, uint64_t *ret_guarded)
 	struct chase_result *result = &who->result;
 	uint64_t clean;
 
+	/* What was watched counts, whatever else was still to be asked. */
+	homes_settle(&who->bench, true);
 	bench_close(&who->bench);
 	inq->bench = NULL;
 	inq->ret->interrupted |= result->interrupted;

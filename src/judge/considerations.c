@@ -680,6 +680,12 @@ static bool reader_strayed(const struct weighing *w)
 	return false;
 }
 
+/* A pointer into a block may be meant to be one: it is the free that was wrong. */
+static bool freed_as_stored(const struct weighing *w)
+{
+	return store_of_freed(w->facts, w->write) && !store_moves_freed(w->facts, w->write);
+}
+
 #define CLASS(name) BIT(VERDICT_##name)
 #define IN_FIELD (CLASS(NARROW_WRITE) | CLASS(WIDE_WRITE))
 #define BESIDE (CLASS(OVERFLOW) | CLASS(UNDERFLOW))
@@ -784,6 +790,7 @@ const struct consideration considerations[] = {
 	{ "block-address", IN_FIELD, block_address, CLEARS, NULL },
 	{ "live-pointer", IN_FIELD, .of_store = store_leaves_live_pointer, .effect = CLEARS },
 	{ "reader-strayed", IN_FIELD, reader_strayed, CLEARS, NULL },
+	{ "freed-as-stored", IN_FIELD, freed_as_stored, CLEARS, NULL },
 };
 
 const size_t consideration_count = ARRAY_SIZE(considerations);

@@ -8,6 +8,7 @@
 #include "judge/considerations.h"
 #include "judge/ledger.h"
 #include "judge/next.h"
+#include "judge/store_facts.h"
 
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
@@ -239,6 +240,8 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 		add_step(ret, writer_step(ret->class), &ret->writer, main);
 	if (ret->class == VERDICT_STALE_CACHED_VALUE)
 		add_step(ret, "step:copied", &ret->other, main);
+	if (main->kind == EVIDENCE_WRITE && store_of_freed(facts, main))
+		add_step(ret, "step:freed-wrong", &store_of_freed(facts, main)->second, main);
 	if (BIT(ret->class) & PLAIN_FAULTS)
 		add_step(ret, "step:put", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "judge/store_facts.h"
+
 /* The freed block that the failing instruction itself touched; NULL. */
 static const struct block_life *freed_in_crash(const struct crash *crash, bool *ret_recycled)
 {
@@ -466,8 +468,25 @@ static bool counted_on(const struct facts *facts, const struct evidence *bad)
 	return false;
 }
 
+/* Did somebody move the pointer, in most of the trials in which it was watched, before it was
+ * freed? Then whoever freed it did as he should. */
+static bool was_moved(const struct facts *facts)
+{
+	size_t moved = 0, stored = 0;
+
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind != EVIDENCE_WRITE || !store_of_freed(facts, e))
+			continue;
+		stored++;
+		moved += store_moves_freed(facts, e);
+	}
+	return moved > 0 && moved * 2 > stored;
+}
+
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
+	if (rule->class == VERDICT_INVALID_FREE && was_moved(facts))
+		return;
 	VEC_FOREACH (&facts->list->list, e) {
 		if (!is_bad_free(rule, e) || counted_on(facts, e))
 			continue;

@@ -420,3 +420,32 @@ bool store_numbers_pass(const struct evidence_list *list, const struct evidence 
 		}
 	return false;
 }
+
+const struct bad_free *store_of_freed(const struct facts *facts, const struct evidence *write)
+{
+	const struct evidence *found;
+
+	if (!write->failing || !(write->write->flags & WRITE_LAST))
+		return NULL;
+	found = VEC_FIND(&facts->list->list, e,
+			 e->kind == EVIDENCE_BAD_FREE && e->failing && e->trial == write->trial &&
+				 e->bad_free->kind != BAD_FREE_DOUBLE &&
+				 e->bad_free->kind != BAD_FREE_MISMATCHED &&
+				 e->bad_free->pointer == write->write->new);
+	return found ? found->bad_free : NULL;
+}
+
+bool store_moves_freed(const struct facts *facts, const struct evidence *write)
+{
+	const struct bad_free *freed = store_of_freed(facts, write);
+	const struct write_seen *w = write->write;
+
+	if (!freed)
+		return false;
+	if (freed->block && w->old >= freed->block->start &&
+	    w->old - freed->block->start <= freed->block->size)
+		return w->old != w->new && freed->owners == 0;
+	/* Out of a block and into the next one no cursor goes. */
+	return store_bends_pointer(w) ||
+	       (store_is_update(w) && w->old >= LOWEST_ADDRESS && w->old >> 47 == 0);
+}

@@ -117,3 +117,10 @@ bool store_over_number(const struct evidence_list *list, const struct evidence *
 
 /* In two trials that passed, somebody put a non-pointer into that field. */
 bool store_numbers_pass(const struct evidence_list *list, const struct evidence *write);
+
+/* The wrong free whose pointer this store left in its place; NULL: it is none's. */
+const struct bad_free *store_of_freed(const struct facts *facts, const struct evidence *write);
+
+/* Did it move a pointer to the block, the only one that the program kept, so that the free was
+ * wrong? */
+bool store_moves_freed(const struct facts *facts, const struct evidence *write);

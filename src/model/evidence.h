@@ -297,6 +297,8 @@ struct bad_free {
 	struct block_life *block; /* NULL for BAD_FREE_FOREIGN; `freed` is the first free */
 	struct stack second;	  /* the free that was wrong */
 	char *how;		  /* "malloc, then operator delete" for a mismatch; or NULL */
+	/* Other places, no stacks, that held the block's own address then. */
+	uint64_t owners;
 	/* To an allocator that the user named, or a malloc inside the program. That nobody was
 	 * given the object in between is as true as these are all the functions that hand objects
 	 * out. */

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 18
+#define EVIDENCE_VERSION 19
 
 /* clang-format off */
 static const struct model_field store_code_list[] = {
@@ -203,7 +203,8 @@ static const struct model_fields holder_fields = FIELDS(holder_seen, holder_list
 static const struct model_field bad_free_list[] = {
 	FIELD_UPTO(CHOICE, bad_free, kind, BAD_FREE_KINDS), FIELD(U64, bad_free, pointer),
 	FIELD_OF(PART, bad_free, block, block_fields), FIELD(STACK, bad_free, second),
-	FIELD(TEXT, bad_free, how), FIELD_SINCE(4, BOOL, bad_free, named), { 0 },
+	FIELD(TEXT, bad_free, how), FIELD_SINCE(4, BOOL, bad_free, named),
+	FIELD_SINCE(19, U64, bad_free, owners), { 0 },
 };
 static const struct model_fields bad_free_fields = FIELDS(bad_free, bad_free_list);
 

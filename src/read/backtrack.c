@@ -288,6 +288,8 @@ static void add_step(struct backtracker *reader, const struct where *where,
 			    &step);
 	step.of_runtime = is_own_of_runtime(reader, where, &step);
 	find_pointed(reader->record, value, &step.to, &step.to_former);
+	if (step.to.id == 0 && covers(&reader->freed, value))
+		step.to = reader->freed;
 	backtrack_find_handles(reader, where->frame, &step);
 	VEC_PUSH(&reader->ret->steps, step);
 }
@@ -843,6 +845,46 @@ static bool begin_access(struct backtracker *reader, struct where *where, uint64
 	return true;
 }
 
+/* The last free of what is no block's start, and the block that the pointer led into. 0: none. */
+static uint64_t freed_wrongly(struct event_log *log, struct log_block *ret_block)
+{
+	struct log_item item, owned;
+	struct log_bad_free bad;
+	uint64_t ret = 0;
+
+	log_reader_rewind(&log->reader);
+	while (log_reader_next(&log->reader, &item)) {
+		if (item.head.type != LOG_BAD_FREE || !log_payload(&item, &bad, sizeof(bad)) ||
+		    (bad.kind != LOG_INTERIOR_FREE && bad.kind != LOG_INVALID_FREE))
+			continue;
+		ret = bad.pointer;
+		owned = item;
+		*ret_block = (struct log_block){ 0 };
+		if (log_next_owned(&log->reader, item.head.seq, &owned) &&
+		    owned.head.type == LOG_BLOCK)
+			(void)log_payload(&owned, ret_block, sizeof(*ret_block));
+	}
+	return ret;
+}
+
+/* The allocator ended it because of the pointer that it was given: by the first function outside of
+ * the C library. */
+static bool begin_free(struct backtracker *reader, struct where *where, uint64_t *value)
+{
+	uint64_t held;
+
+	*value = freed_wrongly(reader->record->log, &reader->freed);
+	while (in_runtime(reader, where->frame) ||
+	       event_log_is_agent(reader->record->log, reader->frames[where->frame].pc))
+		if (!caller_of(reader, where))
+			return false;
+	where->reg = argument_register(0);
+	reader->ret->freed = true;
+	return where->frame > 0 &&
+	       (!register_value(reader, where->frame, where->at, where->reg, 0, &held) ||
+		held == *value);
+}
+
 static bool begin(struct backtracker *reader, struct where *where, uint64_t *value)
 {
 	*where = (struct where){ .at = reader->frames[0].pc };
@@ -851,6 +893,8 @@ static bool begin(struct backtracker *reader, struct where *where, uint64_t *val
 		return begin_division(reader, where, value);
 	case SIGSYS:
 		return begin_call(reader, where, value);
+	case SIGABRT:
+		return begin_free(reader, where, value);
 	default:
 		return begin_access(reader, where, value);
 	}
@@ -870,20 +914,24 @@ int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		machine_frames_free(reader.frames, reader.count);
 		return 0;
 	}
-	if (record->raw.flags & LOG_CRASH_SENT) {
+	if (record->raw.flags & LOG_CRASH_SENT &&
+	    (record->raw.signo != SIGABRT || freed_wrongly(record->log, &reader.freed) == 0)) {
 		machine_frames_free(reader.frames, reader.count);
 		return err_set(err, -ENODATA,
 			       "the signal was sent: no instruction read a bad value");
 	}
 	if (reader.count > 0 && begin(&reader, &where, &value)) {
 		ret->pointer = value;
-		if (!ret->by_index)
+		if (reader.freed.id != 0)
+			ret->pointed = reader.freed;
+		else if (!ret->by_index)
 			find_pointed(record, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
 		       follow(&reader, &where, &value))
 			;
 		if (!ret->divides)
 			backtrack_take_found(&reader);
+		ret->owners = backtrack_owners(&reader);
 	}
 	machine_frames_free(reader.frames, reader.count);
 	backtrack_step_deinit(&reader.hint);

@@ -50,10 +50,13 @@ struct backtrack {
 	bool by_index;			  /* no pointer but an index was bad */
 	bool crooked; /* no multiple of a word, or into the middle of a freed object: what was read
 		       * through it says nothing */
+	bool freed;   /* it was given to free(), which is no place for it */
 	bool divides; /* no pointer but a divisor was: `pointer` */
 	/* Where that value came from, when not from the home of the first step. */
 	enum pointer_source source;
 	char *returned_by;			  /* POINTER_RETURNED: the function; NULL unknown */
+	/* Of a pointer into a block that was given to free(): places that hold the block's own. */
+	uint64_t owners;
 	uint64_t pointer;			  /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
 };

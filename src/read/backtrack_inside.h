@@ -23,6 +23,7 @@ struct backtracker {
 	 * block: what it read there says nothing, and where the pointer stands is the home. 0: no.
 	 */
 	uint64_t crooked;
+	struct log_block freed; /* a pointer into it was given to free(); id 0: no */
 };
 
 struct trap backtrack_trap(const struct machine_frame *frame);
@@ -40,6 +41,9 @@ void backtrack_step_deinit(struct backtrack_step *step);
 /* The words that hold the wild pointer are its homes, whatever the code before the fault seems to
  * say: in a loop that has moved on it says something else. */
 void backtrack_take_found(struct backtracker *reader);
+
+/* How many places of the program, stacks left out, hold the address of the block that `freed` is. */
+uint64_t backtrack_owners(const struct backtracker *reader);
 
 /* The home of a step that is a word of the stack; `own`: the code went there by the stack or frame
  * pointer. */

@@ -75,16 +75,23 @@ static bool ran_to_the_end(const struct backtracker *reader)
 	       !snapshot_mapping(&reader->snapshot, pointer) && !reader->ret->executes;
 }
 
+/* A variable, and is it one of the C library's? */
+static bool is_global(const struct backtracker *reader, uint64_t address, bool of_runtime)
+{
+	struct home home = { 0 };
+	bool is;
+
+	backtrack_name_global(reader, address, &home);
+	is = home.kind == HOME_GLOBAL &&
+	     frame_is_runtime(&(struct frame){ .module = home.module }) == of_runtime;
+	home_deinit(&home);
+	return is;
+}
+
 /* The allocator's lists and the like: they know addresses of everything. */
 static bool is_of_runtime(const struct backtracker *reader, uint64_t address)
 {
-	struct home home = { 0 };
-	bool runtime;
-
-	backtrack_name_global(reader, address, &home);
-	runtime = frame_is_runtime(&(struct frame){ .module = home.module });
-	home_deinit(&home);
-	return runtime;
+	return is_global(reader, address, true);
 }
 
 /* The words that hold `sought` become the homes. False: none does, or too many. */
@@ -225,4 +232,21 @@ void backtrack_take_found(struct backtracker *reader)
 		take_crooked(reader);
 	if (reader->ret->steps.count == 0)
 		take_slot(reader);
+}
+
+uint64_t backtrack_owners(const struct backtracker *reader)
+{
+	const struct crash_record *record = reader->record;
+	struct log_item item = record->item;
+	uint64_t ret = 0;
+
+	while (reader->freed.id != 0 &&
+	       log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
+		struct log_value value;
+
+		ret += item.head.type == LOG_VALUE && log_payload(&item, &value, sizeof(value)) &&
+		       value.value == reader->freed.start &&
+		       (value.id != 0 || is_global(reader, value.where, false));
+	}
+	return ret;
 }

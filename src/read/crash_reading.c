@@ -123,6 +123,7 @@ static void tell_bad_free(const struct crash_reading *crashed, struct event_log 
 	if (block_of_free(log, item, &block)) {
 		e.bad_free->block = life_of(log, &block, "the pointer", symbols);
 		e.bad_free->named = of_named(&block, &record);
+		e.bad_free->owners = crashed->backtrack.owners;
 	}
 	VEC_PUSH(&ret->list, e);
 }
@@ -154,7 +155,7 @@ static size_t count_named(const struct crash_reading *crashed)
 }
 
 static void tell_bad_frees(const struct crash_reading *crashed, struct symbols *symbols,
-			   struct evidence_list *ret)
+			   const struct crash *crash, struct evidence_list *ret)
 {
 	bool named = count_named(crashed) <= NAMED_MAX;
 	size_t told = 0;
@@ -169,6 +170,9 @@ static void tell_bad_frees(const struct crash_reading *crashed, struct symbols *
 			/* A suspicion that the allocator does not share is none. */
 			if (item.head.type != LOG_BAD_FREE ||
 			    !log_payload(&item, &record, sizeof(record)) ||
+			    (record.kind == LOG_INTERIOR_FREE &&
+			     record.evidence == LOG_EVIDENCE_NONE &&
+			     !(crash && crash->fault == FAULT_ABORT)) ||
 			    (record.kind == LOG_DOUBLE_FREE &&
 			     (record.evidence == LOG_EVIDENCE_NONE ||
 			      record.evidence == LOG_EVIDENCE_FOLLOWED) &&
@@ -271,5 +275,5 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 			       crash, ret);
 	}
 	if (crashed->through != THROUGH_WHOLE_BLOCKS && crashed->logs)
-		tell_bad_frees(crashed, symbols, ret);
+		tell_bad_frees(crashed, symbols, crash, ret);
 }

@@ -68,15 +68,6 @@ static void copy_registers(const struct log_crash *record, struct crash *ret)
 	ret->register_count = REGISTER_PLACES;
 }
 
-/* The agent's own code, which stands between the target and libc. */
-static bool is_agent(const struct event_log *log, uint64_t address)
-{
-	const struct log_header *header = &log->reader.header;
-
-	return event_log_is_tail(log, address) ||
-	       (address >= header->agent_base && address < header->agent_end);
-}
-
 /* Frames of the agent's own, between a hooked function and what it ends in, are left out; not where
  * the crash is inside of them. */
 static void unwind_crash(struct symbols *symbols, struct event_log *log,
@@ -86,7 +77,7 @@ static void unwind_crash(struct symbols *symbols, struct event_log *log,
 
 	(void)symbols_unwind(symbols, snapshot, &whole, NULL);
 	for (size_t i = 0; i < whole.count; i++)
-		if (i == 0 || !is_agent(log, whole.frames[i].address))
+		if (i == 0 || !event_log_is_agent(log, whole.frames[i].address))
 			(void)stack_push(ret, &whole.frames[i]);
 	ret->end = whole.end;
 }

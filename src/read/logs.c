@@ -224,6 +224,14 @@ bool event_log_is_tail(const struct event_log *log, uint64_t address)
 		       hook->tail != 0 && address - hook->tail < LOG_HOOK_TAIL_BYTES);
 }
 
+bool event_log_is_agent(const struct event_log *log, uint64_t address)
+{
+	const struct log_header *header = &log->reader.header;
+
+	return event_log_is_tail(log, address) ||
+	       (address >= header->agent_base && address < header->agent_end);
+}
+
 void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len)
 {
 	VEC_FOREACH (&log->hooks, hook)

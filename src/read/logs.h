@@ -86,6 +86,9 @@ uint64_t event_log_original(const struct event_log *log, uint64_t address);
  * none of the program's. */
 bool event_log_is_tail(const struct event_log *log, uint64_t address);
 
+/* Is it the agent's own code, which stands between the target and libc? */
+bool event_log_is_agent(const struct event_log *log, uint64_t address);
+
 /* Puts back, into bytes of the target's code at `address`, what hooks replaced there. */
 void event_log_unpatch(const struct event_log *log, uint64_t address, uint8_t *bytes, size_t len);
 

@@ -83,6 +83,7 @@ const struct sentence_row words_doubts[] = {
 	{ "stores-divisor", "the store put a number into its own field, and a division used it: the number is wrong, not the store" },
 	{ "block-address", "the store put the address of a block into the field, as p->field = q does: it belongs there; whether it was still the right block is another question" },
 	{ "reader-strayed", "the store is where it should be: the code that failed had left a block of its own when it read there" },
+	{ "freed-as-stored", "the store put a pointer into a block, as it may: the free that took it for the block's own address is wrong" },
 	{ "live-pointer", "the stored value is as it should be: a pointer to a live block, or a value that the failing code came upon by mistake" },
 };
 /* clang-format on */

@@ -436,6 +436,97 @@ static int row_over(void)
 	return sheet_width(s) == 0;
 }
 
+/* ---- pointers that are freed later ---- */
+
+struct note {
+	unsigned char seen[8];
+	char *text, *at;
+};
+
+APART struct note *note_new(const char *text)
+{
+	struct note *n = calloc(1, sizeof(*n));
+
+	n->text = strdup(text);
+	n->at = n->text;
+	KEEP(n);
+	return n;
+}
+
+APART void note_free(struct note *n)
+{
+	free(n->text);
+	free(n);
+}
+
+APART void note_skip(struct note *n)
+{
+	while (*n->text == ' ')
+		n->text++; /* guilty */
+}
+
+/* The owner's own pointer is moved on while the text is read. */
+static int pointer_moved(void)
+{
+	struct note *n = note_new("  a note that begins with blanks");
+
+	n->at = NULL;
+	note_skip(n);
+	puts(n->text);
+	note_free(n);
+	return 0;
+}
+
+APART void note_count(struct note *n, size_t what)
+{
+	((volatile unsigned char *)n->seen)[what]++; /* guilty */
+}
+
+/* A count too far: it adds to the pointer behind. */
+static int count_over(void)
+{
+	struct note *n = note_new("a note");
+
+	n->at = NULL;
+	for (size_t i = 0; i <= sizeof(n->seen); i++)
+		note_count(n, i);
+	note_free(n);
+	return 0;
+}
+
+APART void number_add(struct value *v, long number)
+{
+	((volatile struct value *)v)->number += number; /* guilty */
+}
+
+/* A number is added where the tag says text. */
+static int variant_added(void)
+{
+	struct sheet *s = sheet_new();
+
+	number_add(&s->cells[3][0], 24);
+	free(s->cells[3][0].text);
+	return 0;
+}
+
+APART void note_close(struct note *n)
+{
+	free(n->at); /* guilty */
+}
+
+/* A cursor may well be moved: who frees it is wrong. */
+static int cursor_freed(void)
+{
+	struct note *n = note_new("a note of some words");
+
+	KEEP(n);
+	while (*n->at != ' ')
+		n->at++;
+	puts(n->text);
+	note_close(n);
+	return 0;
+}
+
 /* ---- emitted code ---- */
 
 typedef void (*emitted)(void *at);
@@ -804,6 +895,10 @@ static const struct truth_case cases[] = {
 	  efault_write },
 	{ "efault-read", "class narrow-write\nclass overflow\nwho line_seen\n", efault_read },
 	{ "swapped", "class narrow-write\nwho bytes_swap\n", swapped },
+	{ "pointer-moved", "class narrow-write\nwho note_skip\n", pointer_moved },
+	{ "count-over", "class narrow-write\nclass overflow\nwho note_count\n", count_over },
+	{ "variant-added", "class narrow-write\nwho number_add\n", variant_added },
+	{ "cursor-freed", "class invalid-free\nwho note_close\n", cursor_freed },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },
 	{ "emitted-half", "class narrow-write\nwho emitted_half\n", emitted_half },

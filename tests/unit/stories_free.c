@@ -294,6 +294,34 @@ static void foreign(struct evidence_list *l)
 	add(l, made_bad_free(1, BAD_FREE_FOREIGN));
 }
 
+/* The pointer that was freed is what the store left. */
+static void freed_from_field(struct evidence_list *l, uint64_t old, uint64_t owners)
+{
+	caught(l, (struct made_write){ .writer = "skip", .old = old, .new = MADE_BLOCK + 2 }, 3);
+	for (unsigned int i = 1; i <= 3; i++) {
+		struct evidence *e = add(l, made_bad_free(i, BAD_FREE_INTERIOR));
+
+		e->bad_free->pointer = MADE_BLOCK + 2;
+		e->bad_free->owners = owners;
+	}
+}
+
+static void moved_and_freed(struct evidence_list *l)
+{
+	freed_from_field(l, MADE_BLOCK, 0);
+}
+
+/* Somebody else keeps the block's own address: this one may be moved. */
+static void cursor_freed(struct evidence_list *l)
+{
+	freed_from_field(l, MADE_BLOCK, 1);
+}
+
+static void freed_as_it_was_stored(struct evidence_list *l)
+{
+	freed_from_field(l, 0, 0);
+}
+
 /* The pointer was right; nobody looked up what it pointed to, but its value says it. */
 static void dangling_by_value(struct evidence_list *l)
 {
@@ -483,6 +511,9 @@ const struct story stories_free[] = {
 	ROW(mismatched_beside_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(mismatched_beside_a_wrong_pointer, INVALID_FREE, FIRM, "line_drop"),
 	ROW(foreign, INVALID_FREE, DOUBTED, "cache_drop"),
+	ROW(moved_and_freed, NARROW_WRITE, FIRM, "skip"),
+	ROW(cursor_freed, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(freed_as_it_was_stored, INVALID_FREE, FIRM, "cache_drop"),
 
 	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(dangling_by_write, DANGLING_HOLDER, FIRM, "rehome"),

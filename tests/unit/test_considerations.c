@@ -108,6 +108,8 @@ static const struct {
 	{ "live-pointer", "pointer_to_a_live_block", "pointer_to_a_freed_block" },
 	{ "live-pointer", "reader_gone_astray", "pointer_to_a_freed_block" },
 	{ "reader-strayed", "read_by_one_who_left", "another_has_left" },
+	{ "freed-as-stored", "freed_as_it_was_stored", "moved_and_freed" },
+	{ "freed-as-stored", "cursor_freed", "moved_and_freed" },
 };
 
 static const struct consideration *row_called(const char *name)

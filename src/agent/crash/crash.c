@@ -543,7 +543,7 @@ static void details_write(struct log_writer *writer, const struct log_crash *cra
 		return;
 	if (agent_switch.ids)
 		blocks_write(writer, crash);
-	if (!(crash->flags & LOG_CRASH_SENT))
+	if (!(crash->flags & LOG_CRASH_SENT) || (crash->signo == SIGABRT && block_misfreed.pointer))
 		value_search_write_sigsafe(writer, crash);
 	maps_write(writer);
 	files_write(writer);

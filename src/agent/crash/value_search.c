@@ -84,10 +84,21 @@ static void crooked_add(const struct log_crash *crash)
 	}
 }
 
+/* Who else knows the block tells whose mistake a wrong free is. */
+static void freed_add(void)
+{
+	if (block_misfreed.pointer)
+		look.values[look.count++] = block_misfreed.pointer;
+	if (block_misfreed.start)
+		look.values[look.count++] = block_misfreed.start;
+}
+
 static void values_take(const struct log_crash *crash)
 {
 	look.count = look.told = 0;
 	look.read_bytes = 0;
+	if (crash->signo == SIGABRT)
+		freed_add();
 	crooked_add(crash);
 	values_add(crash, false);
 	values_add(crash, true);

@@ -25,6 +25,8 @@ void badfree_record(struct guard *guard, uint64_t pointer, const struct block_vi
 
 	record.pointer = pointer;
 	record.context = context_find(guard, caller);
+	if (record.kind == LOG_INTERIOR_FREE || record.kind == LOG_INVALID_FREE)
+		block_misfreed = (struct block_misfreed){ pointer, hit ? hit->start : 0 };
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_BAD_FREE, &record, sizeof(record));
 	if (!hit)
@@ -114,7 +116,8 @@ static bool invalid(struct guard *guard, uint64_t pointer, struct caller caller)
 	bool on_stack = pointer >= caller.frame && pointer < self->stack_high;
 	bool misaligned = real.glibc_malloc && pointer % ALIGNED;
 
-	if (!on_stack && !misaligned && !in_globals_or_stack(pointer))
+	/* Without guards nobody has asked for what that costs. */
+	if (!on_stack && !misaligned && !(canary.on && in_globals_or_stack(pointer)))
 		return false;
 	badfree_record(guard, pointer, NULL, &bad, caller);
 	return true;
@@ -137,7 +140,7 @@ void badfree_judge(struct guard *guard, uint32_t space, uint64_t pointer, const 
 	struct block *block = &view.block;
 
 	if (!block_look_sigsafe(space, pointer, block) || block->state != LOG_BLOCK_FREED) {
-		if (space == BLOCKS_HEAP && canary.on &&
+		if (space == BLOCKS_HEAP &&
 		    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED) < JUDGED_MAX &&
 		    (interior(guard, pointer, caller) || poisoned(guard, pointer, caller) ||
 		     invalid(guard, pointer, caller)))

@@ -19,6 +19,7 @@
 #define POPULATE_MAX (256u << 10)
 
 struct blocks_state blocks_state;
+struct block_misfreed block_misfreed;
 
 static struct {
 	uint32_t limit;

@@ -107,6 +107,12 @@ struct blocks_space {
 	uint64_t largest;     /* block ever seen: bounds the walk backwards; racy, only grows */
 };
 
+/* The last pointer given to free() that is no block's start, and the start of the block that it
+ * leads into; 0: there was none. */
+extern HIDDEN struct block_misfreed {
+	uint64_t pointer, start;
+} block_misfreed;
+
 extern HIDDEN struct blocks_state {
 	struct block *pool;
 	/* With the heap observer: the address of each entry's window, so that all blocks can be

@@ -17,9 +17,24 @@ static bool hit_sound(const struct log_hit *hit, size_t stack_bytes)
 	       hit->bytes > 0 && hit->bytes <= LOG_WATCH_BYTES && hit->watch < LOG_WATCHES;
 }
 
+/* The bytes of its block stand behind a hit that was kept, and belong to it. */
+static void take_bytes(const struct log_item *item, struct trial_hits *ret, size_t from)
+{
+	const struct log_hit_block *block = item->payload;
+	size_t head = offsetof(struct log_hit_block, bytes);
+
+	if (item->head.bytes < head || block->len > LOG_HIT_BLOCK ||
+	    item->head.bytes - head < block->len)
+		return;
+	for (size_t i = from; i < ret->hits.count; i++)
+		if (ret->hits.items[i].item.head.seq == item->head.owner)
+			ret->hits.items[i].block = block;
+}
+
 /* The first few of each writer, kept for good. */
 static void collect_kept(struct event_log *log, struct trial_hits *ret)
 {
+	size_t from = ret->hits.count;
 	struct log_item item;
 
 	log_reader_rewind(&log->reader);
@@ -28,6 +43,8 @@ static void collect_kept(struct event_log *log, struct trial_hits *ret)
 		size_t bytes;
 		const void *stack;
 
+		if (item.head.type == LOG_HIT_BYTES)
+			take_bytes(&item, ret, from);
 		if (item.head.type != LOG_HIT || item.head.bytes < sizeof(*hit))
 			continue;
 		stack = log_payload_rest(&item, sizeof(*hit), &bytes);
@@ -503,13 +520,16 @@ static char *registers_text(const struct log_hit *hit)
 static void tell_bytes(const struct hit *caught, struct block_bytes *ret)
 {
 	const struct log_hit *hit = caught->hit;
-	struct log_hit_block block;
+	const struct log_hit_block *block = caught->block;
+	struct log_hit_block in_ring;
 
-	if (!log_hit_block(&caught->log->reader, hit->number, &block))
+	if (!block && log_hit_block(&caught->log->reader, hit->number, &in_ring))
+		block = &in_ring;
+	if (!block)
 		return;
-	strbuf_add(&ret->bytes, block.bytes, block.len);
-	ret->offset = (int64_t)(block.address - (hit->id != 0 ? hit->start : hit->address));
-	ret->nth = block.nth;
+	strbuf_add(&ret->bytes, block->bytes, block->len);
+	ret->offset = (int64_t)(block->address - (hit->id != 0 ? hit->start : hit->address));
+	ret->nth = block->nth;
 }
 
 void hit_tell(const struct hit *caught, const struct writer *writer, struct symbols *symbols,

@@ -13,6 +13,8 @@ struct hit {
 	const struct log_hit *hit; /* in the log */
 	const void *stack;	   /* hit->stack_bytes of it */
 	struct log_item item;	   /* head.seq 0: out of the ring, with nothing else kept of it */
+	/* Kept with it, with as many bytes as it says; NULL: what the ring has. */
+	const struct log_hit_block *block;
 };
 
 struct trial_hits {

@@ -246,9 +246,10 @@ enum log_record_type {
 	LOG_HOLDER = 25,       /* struct log_holder */
 	LOG_MODULE_GONE = 19,  /* struct log_module of a module that dlclose took away */
 	LOG_PYTHON = 20,       /* struct log_python; owner = the crash, as of its PYTHON blob */
-	LOG_HIT = 26,	/* struct log_hit: the first few of each writer; PYTHON may follow, then
-			 * CRASH_DONE */
-	LOG_VALUE = 28, /* struct log_value; owner = the crash */
+	LOG_HIT = 26, /* struct log_hit: the first few of each writer; HIT_BYTES and PYTHON may
+		       * follow, then CRASH_DONE */
+	LOG_HIT_BYTES = 32,	/* struct log_hit_block, `len` bytes inline */
+	LOG_VALUE = 28,		/* struct log_value; owner = the crash */
 	LOG_WATCH_CHANGED = 27, /* struct log_watch_changed */
 	LOG_SIGHT = 29,		/* struct log_sight */
 	LOG_PYTHON_STACK = 30,	/* struct log_python_stack, frames inline: beside a CONTEXT */

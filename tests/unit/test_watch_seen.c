@@ -252,6 +252,46 @@ static void blocks_of_hits(void **state)
 	writing_end(&w);
 }
 
+/* A hit that is kept for good has the bytes of its block with it: the ring forgets both. */
+static void bytes_are_kept_with_a_hit(void **state)
+{
+	struct log_hit_block block = { .number = 1, .address = OBJECT, .nth = 2, .len = 32 };
+	size_t head = offsetof(struct log_hit_block, bytes);
+	struct symbols *symbols = symbols_new(&(struct symbols_options){ 0 });
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 1, true);
+	const struct block_bytes *told = &e.write->block;
+	struct reading *reading;
+	struct scratch dir;
+	struct log_hit *hit;
+	struct writing w;
+	uint64_t kept;
+
+	(void)state;
+	scratch_make(&dir);
+	writing_begin(&w, &dir, "1", 100);
+	hit = add_hit(&w, RIP, 0, OBJECT, FIELD, 1, 9);
+	kept = sample_record(&w.sample, LOG_HIT, 0, hit, sizeof(*hit), hit + 1, STACK_BYTES);
+	/* Of nobody, and of more bytes than there are. */
+	(void)sample_record(&w.sample, LOG_HIT_BYTES, kept + 9, &block, head, block.bytes, 32);
+	(void)sample_record(&w.sample, LOG_HIT_BYTES, kept, &block, head, block.bytes, 24);
+	block.bytes[31] = 7;
+	(void)sample_record(&w.sample, LOG_HIT_BYTES, kept, &block, head, block.bytes, 32);
+	memset(hit, 0, LOG_HIT_SLOT);
+	writing_end(&w);
+	reading = reading_open(
+		&(struct reading_of){ .trials = dir.fd, .trial = 1, .symbols = symbols });
+	assert_int_equal(reading_hits(reading)->hits.count, 1);
+	hit_tell(&reading_hits(reading)->hits.items[0], NULL, symbols, e.write);
+	assert_int_equal(told->nth, 2);
+	assert_int_equal(told->offset, 0);
+	assert_int_equal(told->bytes.len, 32);
+	assert_int_equal(told->bytes.data[31], 7);
+	evidence_deinit(&e);
+	reading_close(reading);
+	symbols_free(symbols);
+	scratch_remove(&dir);
+}
+
 /* A byte of a sealed thing is changed: it is told apart, each time. */
 static void damage_is_seen(void **state)
 {
@@ -588,11 +628,17 @@ static void odd_ones_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back),	      cmocka_unit_test(blocks_of_hits),
-		cmocka_unit_test(damage_is_seen),     cmocka_unit_test(any_damage),
-		cmocka_unit_test(writers_become_one), cmocka_unit_test(alongside),
-		cmocka_unit_test(outside_writers),    cmocka_unit_test(known_of_the_time_between),
-		cmocka_unit_test(conflations),	      cmocka_unit_test(odd_ones_first),
+		cmocka_unit_test(reads_back),
+		cmocka_unit_test(blocks_of_hits),
+		cmocka_unit_test(bytes_are_kept_with_a_hit),
+		cmocka_unit_test(damage_is_seen),
+		cmocka_unit_test(any_damage),
+		cmocka_unit_test(writers_become_one),
+		cmocka_unit_test(alongside),
+		cmocka_unit_test(outside_writers),
+		cmocka_unit_test(known_of_the_time_between),
+		cmocka_unit_test(conflations),
+		cmocka_unit_test(odd_ones_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

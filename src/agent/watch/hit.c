@@ -198,8 +198,8 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 		hit->flags |= LOG_HIT_WITH_VECTORS;
 }
 
-/* A block goes on behind what is watched as well as before it. */
-static void block_fill(const struct catch *catch, uint64_t number)
+/* A block goes on behind what is watched as well as before it. NULL: it cannot be read. */
+static const struct log_hit_block *block_fill(const struct catch *catch, uint64_t number)
 {
 	struct log_hit_block *block =
 		(struct log_hit_block *)(watch_state.hits + (uint64_t)LOG_HITS * LOG_HIT_SLOT) +
@@ -217,17 +217,18 @@ static void block_fill(const struct catch *catch, uint64_t number)
 	}
 	block->len = end - from > LOG_HIT_BLOCK ? LOG_HIT_BLOCK : (uint32_t)(end - from);
 	if (!watch_read_sigsafe(block->bytes, from, block->len))
-		return;
+		return NULL;
 	memset(block->bytes + block->len, 0, LOG_HIT_BLOCK - block->len);
 	block->address = from;
 	block->nth = armed->row->hits;
 	block->reserved = 0;
 	block->check = log_hit_block_sum(number, block);
 	__atomic_store_n(&block->number, number, __ATOMIC_RELEASE);
+	return block;
 }
 
-/* For good, with the Python frames if there are any. */
-static void hit_keep(const struct log_hit *hit)
+/* For good, with the bytes of the block, and the Python frames if there are any. */
+static void hit_keep(const struct log_hit *hit, const struct log_hit_block *block)
 {
 	struct log_crash_done done = { 0 };
 	struct log_crash place = { .tid = hit->tid, .fs_base = arch_fs_base() };
@@ -238,6 +239,10 @@ static void hit_keep(const struct log_hit *hit)
 		log_append_sigsafe(&writer, LOG_HIT, hit, sizeof(*hit), hit + 1, hit->stack_bytes);
 	if (!writer.owner)
 		return;
+	if (block)
+		(void)log_append_sigsafe(&writer, LOG_HIT_BYTES, block,
+					 offsetof(struct log_hit_block, bytes), block->bytes,
+					 block->len);
 	/* An interpreter that came later would have to be looked for: not here. */
 	if (real.python_runtime)
 		interpreter_write_sigsafe(&writer, &place);
@@ -247,6 +252,7 @@ static void hit_keep(const struct log_hit *hit)
 static void hit_write(const struct catch *catch, uint64_t number)
 {
 	struct log_hit *hit = (void *)(watch_state.hits + number % LOG_HITS * LOG_HIT_SLOT);
+	const struct log_hit_block *block;
 
 	__atomic_store_n(&hit->number, 0, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -258,13 +264,13 @@ static void hit_write(const struct catch *catch, uint64_t number)
 	 */
 	if (catch->first && modules_grown_sigsafe())
 		modules_refresh_sigsafe();
-	block_fill(catch, number);
+	block = block_fill(catch, number);
 	hit->check = 0;
 	hit->check = log_hit_sum(number, hit, hit + 1);
 	__atomic_store_n(&hit->number, number, __ATOMIC_RELEASE);
 	watch_state.area->hit_count = number;
 	if (catch->kept)
-		hit_keep(hit);
+		hit_keep(hit, block);
 }
 
 /* Two threads that hit the same address at once may leave a torn entry: then its sum is wrong. */

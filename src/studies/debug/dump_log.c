@@ -50,6 +50,7 @@ static const char *const type_names[] = {
 	[LOG_FENCE_END] = "FENCE_END",
 	[LOG_HOLDER] = "HOLDER",
 	[LOG_HIT] = "KEPT",
+	[LOG_HIT_BYTES] = "KEPT_BYTES",
 	[LOG_WATCH_CHANGED] = "CHANGED",
 };
 

@@ -54,7 +54,7 @@ struct backtrack {
 	bool divides; /* no pointer but a divisor was: `pointer` */
 	/* Where that value came from, when not from the home of the first step. */
 	enum pointer_source source;
-	char *returned_by;			  /* POINTER_RETURNED: the function; NULL unknown */
+	char *returned_by; /* POINTER_RETURNED: the function; NULL unknown */
 	/* Of a pointer into a block that was given to free(): places that hold the block's own. */
 	uint64_t owners;
 	uint64_t pointer;			  /* that the fault went through */

@@ -42,7 +42,8 @@ void backtrack_step_deinit(struct backtrack_step *step);
  * say: in a loop that has moved on it says something else. */
 void backtrack_take_found(struct backtracker *reader);
 
-/* How many places of the program, stacks left out, hold the address of the block that `freed` is. */
+/* How many places of the program, stacks left out, hold the address of the block that `freed` is.
+ */
 uint64_t backtrack_owners(const struct backtracker *reader);
 
 /* The home of a step that is a word of the stack; `own`: the code went there by the stack or frame

@@ -407,8 +407,7 @@ static bool is_ambiguous(const struct bench *bench, int level)
 {
 	if (level < 0 || (size_t)level >= bench->start.first->backtrack.steps.count ||
 	    bench->start.first->backtrack.crooked || bench->start.first->backtrack.freed ||
-	    !bench_may_go_on(bench) ||
-	    level_bends(&bench->homes.levels[level]))
+	    !bench_may_go_on(bench) || level_bends(&bench->homes.levels[level]))
 		return false;
 	VEC_FOREACH (&bench->homes.levels[level].observations, observation)
 		if (observation->dangling.stale)

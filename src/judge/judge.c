@@ -232,16 +232,19 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 	if (ret->victim)
 		add_step(ret, "step:allocated", &ret->victim->allocated, main);
 	if (stored_before_free)
-		add_step(ret, writer_step(ret->class), &ret->writer, main);
-	add_step(ret, "step:freed", &ret->freed_by, main);
+		add_step(ret, writer_step(verdict_act(ret)), &ret->writer, main);
+	if (verdict_act(ret) == ret->class)
+		add_step(ret, "step:freed", &ret->freed_by, main);
 	if (ret->class == VERDICT_RACE)
 		add_step(ret, "step:first-thread", &ret->other, main);
 	if (!stored_before_free)
-		add_step(ret, writer_step(ret->class), &ret->writer, main);
+		add_step(ret, writer_step(verdict_act(ret)), &ret->writer, main);
 	if (ret->class == VERDICT_STALE_CACHED_VALUE)
 		add_step(ret, "step:copied", &ret->other, main);
 	if (main->kind == EVIDENCE_WRITE && store_of_freed(facts, main))
 		add_step(ret, "step:freed-wrong", &store_of_freed(facts, main)->second, main);
+	else if (verdict_act(ret) != ret->class)
+		add_step(ret, "step:freed-wrong", &ret->freed_by, main);
 	if (BIT(ret->class) & PLAIN_FAULTS)
 		add_step(ret, "step:put", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)

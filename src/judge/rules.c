@@ -55,6 +55,7 @@ const struct rule rules[] = {
 	  .hypothesis = HYP_DOUBLE_FREE,
 	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN) |
 		      BIT(HYP_FAULT),
+	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
 	  .weigh = weigh_bad_free,
 	  .tell = tell_bad_free },
 	/* Needs a fault behind the present end of a mapped file, and who made it shorter. */

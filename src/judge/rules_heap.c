@@ -468,31 +468,47 @@ static bool counted_on(const struct facts *facts, const struct evidence *bad)
 	return false;
 }
 
-/* Did somebody move the pointer, in most of the trials in which it was watched, before it was
- * freed? Then whoever freed it did as he should. */
-static bool was_moved(const struct facts *facts)
+/* Who moved the pointer before it was freed. */
+static const struct evidence *mover(const struct facts *facts, const struct evidence *bad)
 {
-	size_t moved = 0, stored = 0;
+	return VEC_FIND(&facts->list->list, e,
+			e->kind == EVIDENCE_WRITE && e->trial == bad->trial &&
+				store_moves_freed(facts, e));
+}
+
+/* Did a store that meant something else make the pointer what was freed, in most of the trials in
+ * which it was watched? Then the free did as it should. */
+static bool was_bent(const struct facts *facts)
+{
+	size_t bent = 0, stored = 0;
 
 	VEC_FOREACH (&facts->list->list, e) {
 		if (e->kind != EVIDENCE_WRITE || !store_of_freed(facts, e))
 			continue;
 		stored++;
-		moved += store_moves_freed(facts, e);
+		bent += store_moves_freed(facts, e) && e->write->fit != FIT_EXACT;
 	}
-	return moved > 0 && moved * 2 > stored;
+	return bent * 2 > stored;
 }
 
 void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	if (rule->class == VERDICT_INVALID_FREE && was_moved(facts))
+	bool moved = false;
+
+	if (rule->class == VERDICT_INVALID_FREE && was_bent(facts))
 		return;
 	VEC_FOREACH (&facts->list->list, e) {
+		const struct evidence *by = is_bad_free(rule, e) ? mover(facts, e) : NULL;
+
 		if (!is_bad_free(rule, e) || counted_on(facts, e))
 			continue;
-		if (!ret->main || tells_more(e, ret->main))
+		/* The one whose pointer was watched says more. */
+		if (!ret->main || tells_more(e, ret->main) || (by && !moved && e->failing))
 			ret->main = e;
+		moved |= by != NULL;
 		proof_add(ret, e);
+		if (by)
+			VEC_PUSH(&ret->pieces, by);
 	}
 	proof_seen(ret);
 }
@@ -501,7 +517,17 @@ void tell_bad_free(const struct facts *facts, const struct proof *proof, struct 
 		   struct said *sentence)
 {
 	const struct bad_free *bad = proof->main->bad_free;
+	const struct evidence *by = mover(facts, proof->main);
 
+	if (by) {
+		take_store(ret, by->write);
+		home_copy(&ret->home, &by->write->home);
+		ret->victim = block_life_dup(by->write->victim);
+		stack_copy(&ret->freed_by, &bad->second);
+		SAY(sentence, "told:moved-free", said_site(&ret->writer), said_home(&ret->home),
+		    said_change(ret->old, ret->new, ret->value_len), said_site(&bad->second));
+		return;
+	}
 	evidence_say(proof->main, sentence);
 	stack_copy(&ret->writer, &bad->second);
 	if (bad->block)

@@ -127,6 +127,13 @@ struct verdict {
 	bool needs_user;	 /* …which only somebody who knows the program can make */
 };
 
+/* The class of what the writer did by himself: of a wrong free, he may have moved the pointer. */
+static inline enum verdict_class verdict_act(const struct verdict *v)
+{
+	return v->class == VERDICT_INVALID_FREE && v->values_known ? VERDICT_NARROW_WRITE
+								   : v->class;
+}
+
 void verdict_deinit(struct verdict *verdict);
 void ledger_entry_deinit(struct ledger_entry *entry);
 

@@ -39,8 +39,9 @@ static const char *writer_role(enum verdict_class class)
 	case VERDICT_DANGLING_HOLDER:
 		return "stored by";
 	case VERDICT_DOUBLE_FREE:
-	case VERDICT_INVALID_FREE:
 		return "freed again by";
+	case VERDICT_INVALID_FREE:
+		return "freed by";
 	case VERDICT_OVER_RELEASE:
 		return "given back by";
 	case VERDICT_MAPPING_TRUNCATED:
@@ -68,7 +69,7 @@ static void put_roles(const struct investigation *inv, FILE *out)
 	put(out, "\n| | where | source |\n|---|---|---|\n");
 	if (holder)
 		put_role(inv, "held in, made by", &holder->holder->holder->allocated, out);
-	put_role(inv, writer_role(v->class), &v->writer, out);
+	put_role(inv, writer_role(verdict_act(v)), &v->writer, out);
 	if (v->victim)
 		put_role(inv, "block allocated by", &v->victim->allocated, out);
 	put_role(inv, "block freed by", &v->freed_by, out);

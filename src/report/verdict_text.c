@@ -461,9 +461,9 @@ static void writer(const struct verdict_screen *page)
 	if (v->width > 0 && v->fit != FIT_UNKNOWN)
 		strbuf_addf(&sb, " (%s)", store_fit_name(v->fit));
 	if (sb.len > 0)
-		row(page, writer_label(v->class), strbuf_str(&sb), 1);
+		row(page, writer_label(verdict_act(v)), strbuf_str(&sb), 1);
 	else
-		site_rows(page, writer_label(v->class), &v->writer);
+		site_rows(page, writer_label(verdict_act(v)), &v->writer);
 	if (v->values_known)
 		rowf(page, "", 1, "0x%0*" PRIx64 " -> 0x%0*" PRIx64, digits, v->old, digits,
 		     v->new);

@@ -40,6 +40,7 @@ const struct sentence_row words_verdict[] = {
 	{ "seen-in", "seen in {0} {1?failing }trial{0:s}[, {2} trials run]" },
 
 	{ "told:write", "{0} {1} {2} {3}[: {4}]" },
+	{ "told:moved-free", "{0} moved the only pointer to a block, {1}[: {2}]; then {3} freed it" },
 	{ "wrote:huge", "copied with a {2?negative length|length of {0:x} ({1})}" },
 	{ "wrote:bytes", "wrote{0? {1?up to }{0} byte{0:s}}" },
 	{ "place:freed", "through a pointer to a block that had been freed, into" },

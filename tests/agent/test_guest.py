@@ -164,9 +164,9 @@ def check_trouble(tap, rig):
     tap.check(done.returncode == -signal.SIGSEGV and crashes_of(rig.records(trial)),
               'little address space: smaller tables, still a record', done)
     done, trial = rig.observed([rig.guest, 'free-inside'], 'ids')
-    unknown = [r['drops'].split(',')[6] for r in rig.records(trial) if r.type == 'HEADER']
-    tap.check(done.returncode == 77 or (done.returncode, unknown) == (-signal.SIGABRT, ['1']),
-              'free-inside: not the free of the block', f'{done} {unknown}')
+    inside = [r['kind'] for r in rig.records(trial) if r.type == 'BAD_FREE']
+    tap.check(done.returncode == 77 or (done.returncode, inside) == (-signal.SIGABRT, ['2']),
+              'free-inside: not the free of the block', f'{done} {inside}')
     # A limit that nobody may raise: all of it is left to the target.
     program = ['setpriv', '--bounding-set=-sys_resource', 'sh', '-c', 'ulimit -v 150000; exec "$0" "$@"']
     if os.geteuid() != 0:

@@ -295,9 +295,13 @@ static void foreign(struct evidence_list *l)
 }
 
 /* The pointer that was freed is what the store left. */
-static void freed_from_field(struct evidence_list *l, uint64_t old, uint64_t owners)
+static void freed_from_field(struct evidence_list *l, uint64_t old, unsigned int width,
+			     uint64_t owners)
 {
-	caught(l, (struct made_write){ .writer = "skip", .old = old, .new = MADE_BLOCK + 2 }, 3);
+	caught(l,
+	       (struct made_write){
+		       .writer = "skip", .width = width, .old = old, .new = MADE_BLOCK + 2 },
+	       3);
 	for (unsigned int i = 1; i <= 3; i++) {
 		struct evidence *e = add(l, made_bad_free(i, BAD_FREE_INTERIOR));
 
@@ -308,18 +312,24 @@ static void freed_from_field(struct evidence_list *l, uint64_t old, uint64_t own
 
 static void moved_and_freed(struct evidence_list *l)
 {
-	freed_from_field(l, MADE_BLOCK, 0);
+	freed_from_field(l, MADE_BLOCK, 8, 0);
+}
+
+/* By a byte that was meant for something else. */
+static void bent_and_freed(struct evidence_list *l)
+{
+	freed_from_field(l, MADE_BLOCK, 1, 0);
 }
 
 /* Somebody else keeps the block's own address: this one may be moved. */
 static void cursor_freed(struct evidence_list *l)
 {
-	freed_from_field(l, MADE_BLOCK, 1);
+	freed_from_field(l, MADE_BLOCK, 8, 1);
 }
 
 static void freed_as_it_was_stored(struct evidence_list *l)
 {
-	freed_from_field(l, 0, 0);
+	freed_from_field(l, 0, 8, 0);
 }
 
 /* The pointer was right; nobody looked up what it pointed to, but its value says it. */
@@ -511,7 +521,8 @@ const struct story stories_free[] = {
 	ROW(mismatched_beside_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(mismatched_beside_a_wrong_pointer, INVALID_FREE, FIRM, "line_drop"),
 	ROW(foreign, INVALID_FREE, DOUBTED, "cache_drop"),
-	ROW(moved_and_freed, NARROW_WRITE, FIRM, "skip"),
+	ROW(moved_and_freed, INVALID_FREE, FIRM, "skip"),
+	ROW(bent_and_freed, NARROW_WRITE, FIRM, "skip"),
 	ROW(cursor_freed, INVALID_FREE, FIRM, "cache_drop"),
 	ROW(freed_as_it_was_stored, INVALID_FREE, FIRM, "cache_drop"),
 

@@ -249,7 +249,7 @@ static void put_steps(const struct page *page, bool glance)
 	value_card(&chain);
 	home_card(&chain);
 	copies_card(&chain);
-	site_card(&chain, "writer", writer_title(v->class), &v->writer);
+	site_card(&chain, "writer", writer_title(verdict_act(v)), &v->writer);
 	site_card(&chain, "other", v->class == VERDICT_RACE ? "The other thread" : "Who copied it",
 		  &v->other);
 	step_cards(&chain);

@@ -220,6 +220,19 @@ static void add_user(const struct evidence *main, struct verdict *ret)
 		add_step(ret, "step:cut-off", &main->mapping->user, main);
 }
 
+/* Of a pointer that a store made wrong. */
+static void add_wrong_free(const struct facts *facts, const struct evidence *main,
+			   struct verdict *ret)
+{
+	const struct bad_free *freed =
+		main->kind == EVIDENCE_WRITE ? store_of_freed(facts, main) : NULL;
+
+	if (freed)
+		add_step(ret, "step:freed-wrong", &freed->second, main);
+	else if (verdict_act(ret) != ret->class)
+		add_step(ret, "step:freed-wrong", &ret->freed_by, main);
+}
+
 /* Allocation, free, bad write, failure: in the order in which they happen. */
 static void add_steps(const struct facts *facts, const struct proof *proof,
 		      const struct evidence *crash, struct verdict *ret)
@@ -241,10 +254,7 @@ static void add_steps(const struct facts *facts, const struct proof *proof,
 		add_step(ret, writer_step(verdict_act(ret)), &ret->writer, main);
 	if (ret->class == VERDICT_STALE_CACHED_VALUE)
 		add_step(ret, "step:copied", &ret->other, main);
-	if (main->kind == EVIDENCE_WRITE && store_of_freed(facts, main))
-		add_step(ret, "step:freed-wrong", &store_of_freed(facts, main)->second, main);
-	else if (verdict_act(ret) != ret->class)
-		add_step(ret, "step:freed-wrong", &ret->freed_by, main);
+	add_wrong_free(facts, main, ret);
 	if (BIT(ret->class) & PLAIN_FAULTS)
 		add_step(ret, "step:put", &ret->other, main);
 	if (main->kind == EVIDENCE_FREED_USE && !main->freed_use->write)

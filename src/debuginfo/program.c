@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/cstr.h"
 #include "base/fd.h"
 #include "debuginfo/debugfile.h"
 #include "debuginfo/script.h"
@@ -119,6 +120,9 @@ static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 {
 	static const char *const mallocs[] = { "malloc", "je_malloc", "mi_malloc", "tc_malloc",
 					       "_rjem_malloc" };
+	/* Those that have a malloc of their own, each with its start. */
+	static const char *const sanitizers[] = { "__asan_init", "__tsan_init", "__msan_init",
+						  "__hwasan_init", "__lsan_init" };
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Sym symbol;
 
@@ -127,8 +131,7 @@ static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 
 		if (!name || name[0] == '\0')
 			continue;
-		if (strcmp(name, "__asan_init") == 0)
-			facts->sanitized = true;
+		facts->sanitized |= cstr_among(name, sanitizers, ARRAY_SIZE(sanitizers));
 		if (symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 			continue;
 		if (facts->dynamic && strcmp(name, "malloc") == 0)
@@ -156,8 +159,6 @@ static void read_libraries(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 		for (size_t a = 0; name && a < ARRAY_SIZE(allocators); a++)
 			if (strncmp(name, allocators[a], strlen(allocators[a])) == 0)
 				set_allocator(facts, name, false);
-		if (name && strncmp(name, "libasan", 7) == 0)
-			facts->sanitized = true;
 	}
 }
 

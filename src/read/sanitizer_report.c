@@ -71,13 +71,13 @@ static const struct named names[] = {
 	{ "bad-free", REPORTED_INVALID_FREE, REPORTED_INVALID_FREE },
 	{ "alloc-dealloc-mismatch", REPORTED_INVALID_FREE, REPORTED_INVALID_FREE },
 	{ "use-of-uninitialized-value", REPORTED_UNINITIALISED, REPORTED_UNINITIALISED },
-	{ "data", REPORTED_RACE, REPORTED_RACE }, /* "data race" */
+	{ "data race", REPORTED_RACE, REPORTED_RACE },
 };
 
 static enum reported_kind kind_of(const char *what, bool write)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(names[i].what, what) == 0)
+		if (begins(what, names[i].what))
 			return write ? names[i].written : names[i].kind;
 	return REPORTED_OTHER;
 }
@@ -98,7 +98,9 @@ static char *asan_what(const char *rest)
 		return mem_strdup("double-free");
 	if (begins(rest, "attempting free on address"))
 		return mem_strdup("bad-free");
-	return word(rest);
+	/* "data race (pid=7)" of ThreadSanitizer; the others name theirs in one word. */
+	return strstr(rest, " (pid=") ? mem_strndup(rest, (size_t)(strstr(rest, " (pid=") - rest))
+				      : word(rest);
 }
 
 static bool sanitizer_headline(struct report *report, const char *line)
@@ -363,12 +365,14 @@ static bool asan_region(struct report *report, const char *line)
 		place(&report->seen, number(located, 10), located);
 		return true;
 	}
+	/* A global's red zone lies behind it: of two neighbours it is the one before. */
 	region = after(located, "global variable '");
-	if (region) {
+	if (region && !(report->seen.block && report->seen.offset >= 0)) {
 		block = block_of(&report->seen);
 		mem_free(block->key);
 		block->key = mem_strndup(region, strcspn(region, "'"));
 		block->size = number(after(region, " of size "), 10);
+		block->start = number(after(region, "' (0x"), 16);
 		place(&report->seen, number(located, 10), located);
 	}
 	return true;

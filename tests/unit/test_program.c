@@ -125,6 +125,15 @@ static void test_without_debug(void **state)
 	assert_int_equal(strlen(facts.build_id), 40);
 }
 
+/* Each sanitizer that has a malloc of its own, also where it is linked in. */
+static void test_sanitized(void **state)
+{
+	struct program_facts facts;
+
+	read_built("sanitized", &facts);
+	assert_true(facts.sanitized);
+}
+
 static void test_linkage(void **state)
 {
 	struct program_facts facts;
@@ -433,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_debug),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_without_debug),
+		cmocka_unit_test(test_sanitized),
 		cmocka_unit_test(test_linkage),
 		cmocka_unit_test(test_own_malloc),
 		cmocka_unit_test_setup_teardown(test_debug_file, setup, teardown),

@@ -37,6 +37,7 @@ static const struct expected all[] = {
 	{ "asan-bad-free", REPORTED_INVALID_FREE, 0, 4, 32, "main", 15, "make", NULL },
 	{ "asan-stack", REPORTED_OVERFLOW, 1, 8, 8, "main", 16, NULL, NULL },
 	{ "asan-global", REPORTED_OVERFLOW, 4, 24, 16, "main", 17, NULL, NULL },
+	{ "asan-between-globals", REPORTED_OVERFLOW, 4, 40, 32, "main", 34, NULL, NULL },
 	{ "asan-segv", REPORTED_OTHER, 0, 0, 0, "main", 18, NULL, NULL },
 	{ "ubsan", REPORTED_OTHER, 0, 0, 0, "uaf.c", 20, NULL, NULL },
 	{ "msan", REPORTED_UNINITIALISED, 0, 0, 0, "main", 21, NULL, NULL },
@@ -108,6 +109,7 @@ static void test_race(void **state)
 	struct reported r = { 0 };
 
 	assert_true(sanitizer_report_read(text, len, &r));
+	assert_string_equal(r.what, "data race");
 	assert_int_equal(r.other.count, 1);
 	assert_string_equal(r.other.frames[0].function, "add");
 	assert_int_equal(r.user.count, 1); /* those of other headings are not its own */

@@ -54,9 +54,11 @@ static bool is_in_tree(const char *plain, const char *dir)
 	return below && below[0] != '.' && !strstr(below, "/.");
 }
 
-static bool may_be_quoted(const char *file, const char *module, const struct stat *st)
+static bool may_be_quoted(int fd, const char *module, const struct stat *st)
 {
-	AUTO(mem_freep) char *plain = realpath(file, NULL);
+	/* Of what was opened: the name may mean another file by now. */
+	AUTO(mem_freep) char *own = mem_printf("/proc/self/fd/%d", fd);
+	AUTO(mem_freep) char *plain = realpath(own, NULL);
 	AUTO(mem_freep) char *dir = NULL;
 	const char *slash = module ? strrchr(module, '/') : NULL;
 
@@ -75,7 +77,7 @@ FILE *source_open(const char *file, const char *module)
 	struct stat st;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= SOURCE_MAX &&
-	    !is_kernels(fd) && may_be_quoted(file, module, &st))
+	    !is_kernels(fd) && may_be_quoted(fd, module, &st))
 		stream = fdopen(fd, "r");
 	if (!stream)
 		fd_close(fd);

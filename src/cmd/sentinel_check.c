@@ -101,17 +101,16 @@ static void show(const struct sentinel_check *check, const char *dir)
 
 	(void)fprintf(stderr, "The sentinel '%s' was not made here. It would run, in %s:\n  ", dir,
 		      trial->cwd);
-	for (size_t i = 0; i < trial->env.count; i++) {
-		char *const entry[] = { trial->env.items[i], NULL };
-
-		text_program(entry, stderr);
-		(void)fputc(' ', stderr);
-	}
-	text_program(trial->program.items, stderr);
+	/* Nothing is hidden here: what looks like a secret may be what is hostile. */
+	text_words(trial->env.items, stderr);
+	(void)fputs(trial->env.count > 0 ? " " : "", stderr);
+	text_words(trial->program.items, stderr);
+	if (trial->stdin_path)
+		put(stderr, " < %s", trial->stdin_path);
 	(void)fputc('\n', stderr);
 	if (check->sentinel.own.count > 0) {
 		(void)fprintf(stderr, "with its own files, in %s/" SENTINEL_FILES ": ", dir);
-		text_program(check->sentinel.own.items, stderr);
+		text_words(check->sentinel.own.items, stderr);
 		(void)fputc('\n', stderr);
 	}
 }

@@ -377,6 +377,12 @@ static int fill_setup(struct trial_setup *setup, const struct trial_options *opt
 		return r;
 	for (size_t i = 0; i < options->slot_env.count; i++)
 		strv_add(&setup->slot_env, options->slot_env.items[i]);
+	if (secret_is_lost(program) || secret_is_lost(setup->slot_env.items)) {
+		(void)err_set(err, -EINVAL,
+			      "the command has " SECRET_MARK " in the place of a secret");
+		return err_set_remedy(err,
+				      "put back what redhand left out when it printed the command");
+	}
 	secret_learn(program);
 	if (setup->slot_env.count > 0)
 		secret_learn(setup->slot_env.items);

@@ -56,38 +56,61 @@ bool secret_is_marked(const struct strv *words)
 	return VEC_ANY(words, item, strstr(*item, SECRET_MARK));
 }
 
+typedef void (*value_fn)(void *ctx, const char *value, size_t len);
+
+static void each_value(char *const *words, bool arguments, value_fn fn, void *ctx)
+{
+	const char *before = NULL;
+
+	for (; words && *words; words++) {
+		struct secret_span span = find(*words, before, 0);
+
+		for (; span.len > 0; span = find(*words, before, span.at + span.len))
+			fn(ctx, *words + span.at, span.len);
+		before = arguments ? *words : NULL;
+	}
+}
+
+static void is_mark(void *ctx, const char *value, size_t len)
+{
+	*(bool *)ctx |= len == strlen(SECRET_MARK) && memcmp(value, SECRET_MARK, len) == 0;
+}
+
+bool secret_is_lost(char *const *words)
+{
+	bool lost = false;
+
+	each_value(words, true, is_mark, &lost);
+	return lost;
+}
+
+static void add_hash(void *ctx, const char *value, size_t len)
+{
+	*(uint64_t *)ctx = hash_bytes(*(uint64_t *)ctx, value, len);
+}
+
 unsigned int secret_print(char *const *words)
 {
 	uint64_t h = HASH_START;
-	const char *before = NULL;
-	bool any = false;
 
-	for (; *words; words++) {
-		struct secret_span span = find(*words, before, 0);
-
-		for (; span.len > 0; span = find(*words, before, span.at + span.len)) {
-			h = hash_bytes(h, *words + span.at, span.len);
-			any = true;
-		}
-		before = *words;
-	}
+	each_value(words, true, add_hash, &h);
+	if (h == HASH_START)
+		return 0;
 	h ^= h >> 32;
-	return any ? (unsigned int)((h ^ h >> 16) & 0xffff) | 1u : 0;
+	return (unsigned int)((h ^ h >> 16) & 0xffff) | 1u;
 }
 
-/* Of several lines, such as a private key, each may be printed by itself; an argument may be a line
- * for a shell, whose first word is the value. */
-static void learn(struct secrets *list, const char *value, size_t len, bool argument)
+/* Of several lines, such as a private key, each may be printed by itself. */
+static void learn(void *ctx, const char *value, size_t len)
 {
-	const char *end = value + len, *newline, *space = memchr(value, ' ', len);
+	struct secrets *list = ctx;
+	const char *end = value + len, *newline;
 
 	for (uint32_t i = 0; i < list->count; i++)
 		if (list->values[i].bytes == len &&
 		    memcmp(list->text + list->values[i].at, value, list->values[i].len) == 0)
 			return;
 	secrets_add(list, value, len, 0);
-	if (argument && space && space - value >= SECRET_SHORTEST)
-		secrets_add(list, value, (size_t)(space - value), 0);
 	for (const char *at = value; memchr(value, '\n', len) && at < end; at = newline + 1) {
 		newline = memchr(at, '\n', (size_t)(end - at));
 		newline = newline ? newline : end;
@@ -96,17 +119,14 @@ static void learn(struct secrets *list, const char *value, size_t len, bool argu
 	}
 }
 
-static void learn_words(struct secrets *list, char *const *words, bool arguments)
+/* It may be a line for a shell, whose first word is the value. */
+static void learn_argument(void *ctx, const char *value, size_t len)
 {
-	const char *before = NULL;
+	const char *space = memchr(value, ' ', len);
 
-	for (; *words; words++) {
-		struct secret_span span = find(*words, before, 0);
-
-		for (; span.len > 0; span = find(*words, before, span.at + span.len))
-			learn(list, *words + span.at, span.len, arguments);
-		before = arguments ? *words : NULL;
-	}
+	learn(ctx, value, len);
+	if (space && space - value >= SECRET_SHORTEST)
+		learn(ctx, value, (size_t)(space - value));
 }
 
 /* One for the process: redhand has one environment and one command. */
@@ -116,14 +136,14 @@ static struct secrets *known(void)
 
 	if (!list) {
 		list = mem_alloc(sizeof(*list));
-		learn_words(list, environ, false);
+		each_value(environ, false, learn, list);
 	}
 	return list;
 }
 
 void secret_learn(char *const *words)
 {
-	learn_words(known(), words, true);
+	each_value(words, true, learn_argument, known());
 }
 
 void secret_hide(char *bytes, size_t len)

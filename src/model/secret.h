@@ -20,6 +20,9 @@ void secret_words(char *const *words, struct strv *ret);
 /* Is the mark in one of them? Such a command cannot be run. */
 bool secret_is_marked(const struct strv *words);
 
+/* Does it stand where a value should: was the command copied from what redhand had printed? */
+bool secret_is_lost(char *const *words);
+
 /* Sixteen bits of all secrets in these words: enough to tell two commands apart, too few to find a
  * value by trying. 0: there is none. */
 unsigned int secret_print(char *const *words);

@@ -38,18 +38,22 @@ void text_print(const char *text, FILE *out)
 	(void)fputs(strbuf_str(&sb), out);
 }
 
+void text_words(char *const *words, FILE *out)
+{
+	for (size_t i = 0; words && words[i]; i++) {
+		AUTO(strbuf_deinit) struct strbuf word = { 0 };
+
+		words_quote(&word, words[i]);
+		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&word));
+	}
+}
+
 void text_program(char *const *program, FILE *out)
 {
-	for (size_t i = 0; program[i]; i++) {
-		AUTO(strbuf_deinit) struct strbuf word = { 0 };
-		AUTO(strbuf_deinit) struct strbuf shown = { 0 };
-		AUTO(mem_freep)
-		char *open = secret_word(program[i], i > 0 ? program[i - 1] : NULL);
+	AUTO(strv_deinit) struct strv open = { 0 };
 
-		words_quote(&word, open);
-		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
-		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
-	}
+	secret_words(program, &open);
+	text_words(open.items, out);
 }
 
 char *text_clean_runs(const struct series_summary *summary)

@@ -14,7 +14,10 @@ void put(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Somebody's words, made printable. */
 void text_print(const char *text, FILE *out);
 
-/* A command as a shell would take it, made printable. No newline. */
+/* Words as a shell would take them, made printable. No newline. */
+void text_words(char *const *words, FILE *out);
+
+/* A command likewise, without its secrets. */
 void text_program(char *const *program, FILE *out);
 
 /* "3 of 20 failed, 15.0 % (95 %: 5.2–36.0 %)". */

@@ -68,6 +68,7 @@ const struct sentence_row words_notes[] = {
 	{ "copied:own", "{0}{1?| (the command does not name it: kept for the record)}" },
 	{ "copied:minimal", "{0} (from minimize)" },
 	{ "note:not-copied", "'{0}' lies outside the project and was not copied; --file {0} takes it along" },
+	{ "note:secret-left-out", "{0} in a command stands for a secret, which the case does not have: put it back before you run the command" },
 	{ "note:value-unrecorded", "the value of {0} is not recorded; it must be set where the sentinel is run" },
 	{ "note:outside-project", "'{0}' is not inside the project '{1}', so in another checkout sentinel run will want --root DIR" },
 	{ "note:few-failures", "the rate rests on {0} failure{0:s} in {1} runs; more trials (redhand repro -n 100) make a sentinel that proves more" },

@@ -3,10 +3,10 @@
 #include <string.h>
 
 /* Anywhere in a name. */
-static const char *const parts[] = { "secret",	     "token",	"passw",   "passphrase",
-				     "credential",   "apikey",	"privkey", "privatekey",
-				     "accesskey",    "authkey", "bearer",  "webhook",
-				     "authorization" };
+static const char *const parts[] = { "secret",	      "token",	   "passw",   "passphrase",
+				     "credential",    "apikey",	   "privkey", "privatekey",
+				     "accesskey",     "authkey",   "bearer",  "webhook",
+				     "authorization", "sessionid", "sessid" };
 
 /* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. */
 static const char *const whole[] = { "key",	"keys",	 "pass",    "pwd", "pw",  "auth",
@@ -141,11 +141,14 @@ static size_t name_start(const char *word, size_t end)
 	return end;
 }
 
-/* A value in a text: in quotes; of a header or of JSON to the end of its line; else a word of a
- * shell. What stands in a variable is no value. */
-static struct secret_span value_from(const char *word, size_t at, bool to_line_end)
+/* Where a value in a text ends: in quotes; of a header or of JSON with its line; else as a word of
+ * a shell. */
+#define STOP_LINE "\"'\n"
+#define STOP_WORD " \t\n;&|)\"'"
+
+/* What stands in a variable is no value. */
+static struct secret_span value_from(const char *word, size_t at, const char *stop)
 {
-	const char *stop = to_line_end ? "\"'\n" : " \t\n;&|)\"'";
 	char quote[2] = { word[at], '\0' };
 	size_t len;
 
@@ -158,25 +161,123 @@ static struct secret_span value_from(const char *word, size_t at, bool to_line_e
 	return word[at] == '$' ? none : (struct secret_span){ at, len };
 }
 
-/* NAME=VALUE, "NAME": VALUE, --NAME VALUE, or a URL, where its sign stands at `at`. */
+/* Letters and digits, as what was drawn by chance has, and few names. */
+static bool is_mixed(const char *text, size_t len)
+{
+	bool letter = false, digit = false;
+
+	for (size_t i = 0; i < len; i++) {
+		digit |= text[i] >= '0' && text[i] <= '9';
+		letter |= is_word(text[i]) && (text[i] < '0' || text[i] > '9');
+	}
+	return letter && digit;
+}
+
+/* Tokens that say themselves what they are, whatever name they have: how each begins, how many
+ * characters follow at least, and which there are besides letters and digits. */
+static const struct {
+	const char *start, *more;
+	size_t least;
+} tokens[] = {
+	{ "ghp_", "", 30 },	    { "gho_", "", 30 },	    { "ghs_", "", 30 },
+	{ "ghu_", "", 30 },	    { "hf_", "", 30 },	    { "AKIA", "", 16 },
+	{ "ASIA", "", 16 },	    { "sk_live_", "", 16 }, { "sk-", "-_", 20 },
+	{ "glpat-", "-_", 16 },	    { "xoxb-", "-", 20 },   { "xoxp-", "-", 20 },
+	{ "github_pat_", "_", 30 }, { "AIza", "-_", 30 },   { "eyJ", "-_.", 30 },
+};
+
+static struct secret_span token_at(const char *word, size_t at)
+{
+	for (size_t i = 0; i < COUNT(tokens); i++) {
+		size_t start = strlen(tokens[i].start), len;
+
+		if (strncmp(word + at, tokens[i].start, start) != 0)
+			continue;
+		len = start;
+		while (word[at + len] &&
+		       (is_word(word[at + len]) || strchr(tokens[i].more, word[at + len])))
+			len++;
+		if (len - start >= tokens[i].least && is_mixed(word + at, len))
+			return (struct secret_span){ at, len };
+	}
+	return none;
+}
+
+/* The password of NAME:PASSWORD, as curl's --user has it. USER:GROUP of numbers or of one name, and
+ * what stands in files, such as a test, are none. */
+static struct secret_span login_from(const char *word, size_t at)
+{
+	char quote[2] = { is_quote(word[at]) ? word[at] : '\0', '\0' };
+	size_t name, start;
+	struct secret_span span;
+
+	at += quote[0] != '\0';
+	name = strcspn(word + at, ":/ \t\n\"'$");
+	start = at + name + 1;
+	if (name == 0 || word[start - 1] != ':' || word[start] == ':' || word[start] == '/')
+		return none;
+	span = value_from(word, start, quote[0] ? quote : STOP_WORD);
+	if (strspn(word + start, "0123456789") == span.len ||
+	    (span.len == name && !memcmp(word + at, word + span.at, name)))
+		return none;
+	return span;
+}
+
+/* An option that wants NAME:PASSWORD. */
+static bool is_login(const char *name, size_t len)
+{
+	static const char *const logins[] = { "-u", "-U", "--user", "--proxy-user" };
+
+	for (size_t i = 0; i < COUNT(logins); i++)
+		if (strlen(logins[i]) == len && !memcmp(logins[i], name, len))
+			return true;
+	return false;
+}
+
+/* -pPASSWORD, -uNAME:PASSWORD. What looks like a word, a number, a path or a setting is none. */
+static struct secret_span attached_at(const char *word, size_t at)
+{
+	struct secret_span span;
+
+	if (word[at] != '-' || !word[at + 1])
+		return none;
+	if (is_login(word + at, 2))
+		return login_from(word, at + 2);
+	span = value_from(word, at + 2, STOP_WORD);
+	if ((word[at + 1] != 'p' && word[at + 1] != 'P') || span.len < SECRET_SHORTEST ||
+	    strcspn(word + span.at, "/:=,") < span.len || !is_mixed(word + span.at, span.len))
+		return none;
+	return span;
+}
+
+/* NAME: VALUE of a header, "NAME" : VALUE of JSON, or a word that is NAME:VALUE; the colon is at
+ * `at`. */
+static struct secret_span header_at(const char *word, size_t at)
+{
+	size_t end = at, start, value = at + 1 + strspn(word + at + 1, " ");
+
+	if (word[at + 1] == '/' && word[at + 2] == '/')
+		return password_at(word, at);
+	while (end && word[end - 1] == ' ')
+		end--;
+	end = end && is_quote(word[end - 1]) ? end - 1 : at;
+	start = name_start(word, end);
+	if (end == at && value == at + 1 &&
+	    (start > 0 || word[value] == ':' || memchr(word, '.', end)))
+		return none;
+	return secret_name(word + start, end - start) ? value_from(word, value, STOP_LINE) : none;
+}
+
+/* NAME=VALUE, --NAME VALUE; the sign is at `at`. */
 static struct secret_span value_at(const char *word, size_t at)
 {
-	bool header = word[at] == ':', option = word[at] == ' ';
-	size_t end = at, start, value = at + 1;
+	size_t start = name_start(word, at);
 
-	if (header && word[at + 1] == '/' && word[at + 2] == '/')
-		return password_at(word, at);
-	if (header && at && is_quote(word[at - 1]))
-		end--;
-	else if (header && word[at + 1] != ' ')
+	if (word[at] == ' ' && (word[start] != '-' || word[at + 1] == '-'))
 		return none;
-	start = name_start(word, end);
-	if (start == end || (option && (word[start] != '-' || word[value] == '-')) ||
-	    !secret_name(word + start, end - start))
-		return none;
-	while (header && word[value] == ' ')
-		value++;
-	return value_from(word, value, header);
+	if (is_login(word + start, at - start))
+		return login_from(word, at + 1);
+	return secret_name(word + start, at - start) ? value_from(word, at + 1, STOP_WORD) : none;
 }
 
 /* The whole word is a value, or is NAME=VALUE. */
@@ -187,6 +288,8 @@ static struct secret_span whole_word(const char *word, const char *before)
 
 	if (equals && name_start(word, at) == 0 && secret_name(word, at))
 		return (struct secret_span){ at + 1, strlen(word + at + 1) };
+	if (before && is_login(before, strlen(before)))
+		return login_from(word, 0);
 	if (before && before[0] == '-' && word[0] != '-' && !strchr(before, '=') &&
 	    secret_name(before, strlen(before)))
 		return (struct secret_span){ 0, strlen(word) };
@@ -197,9 +300,16 @@ struct secret_span secret_find(const char *word, const char *before, size_t from
 {
 	struct secret_span span = from == 0 ? whole_word(word, before) : none;
 
-	for (; !span.len && word[from]; from++)
-		if (word[from] == '=' || word[from] == ':' || word[from] == ' ')
+	for (; !span.len && word[from]; from++) {
+		if (from == 0 || word[from - 1] == ' ')
+			span = attached_at(word, from);
+		if (!span.len && (from == 0 || !in_name(word[from - 1])))
+			span = token_at(word, from);
+		if (!span.len && word[from] == ':')
+			span = header_at(word, from);
+		else if (!span.len && (word[from] == '=' || word[from] == ' '))
 			span = value_at(word, from);
+	}
 	return span;
 }
 

@@ -68,6 +68,42 @@ static void words(void **state)
 	is_found("A=B", NULL, "");
 }
 
+/* Options of one letter, NAME:PASSWORD, tokens that any name may have. */
+static void shapes(void **state)
+{
+	is_found("-pHunter-2", "mysql", "Hunter-2");
+	is_found("mysql -uroot -pHunter2x db", NULL, "Hunter2x");
+	is_found("-PHunter2x", "unzip", "Hunter2x");
+	is_found("me:abc", "-u", "abc");
+	is_found("--user=me:abc", NULL, "abc");
+	is_found("-ume:abc", "curl", "abc");
+	is_found("curl --proxy-user 'me:a b' http://x", NULL, "a b");
+	is_found("curl -u me:abc http://x", NULL, "abc");
+	is_found("pass:abc", "-passin", "abc");
+	is_found("password:abc", NULL, "abc");
+	is_found("{\"apiToken\" : \"abc\"}", NULL, "abc");
+	is_found("PHPSESSID=abc", NULL, "abc");
+	is_found("x", "ghp_0123456789abcdefghijABCDEFGHIJ", "");
+	is_found("ghp_0123456789abcdefghijABCDEFGHIJ", NULL, "ghp_0123456789abcdefghijABCDEFGHIJ");
+	is_found("run=AKIA0123456789ABCDEF;", NULL, "AKIA0123456789ABCDEF");
+	/* What looks like them. */
+	is_found("-pthread", "cc", "");
+	is_found("-p8080:80", "docker", "");
+	is_found("-pno:cacheprovider", "pytest", "");
+	is_found("-path=a1b2c3", NULL, "");
+	is_found("-p/tmp/a1b2c3", NULL, "");
+	is_found("-print0", "find", "");
+	is_found("dir1234", "-p", "");
+	is_found("1000:1000", "-u", "");
+	is_found("node:node", "--user", "");
+	is_found("tests/test_a.py::test_b", "-u", "");
+	is_found("test_a.py::test_b", "-u", "");
+	is_found("https://host/path", "-u", "");
+	is_found("test_token.c:12", NULL, "");
+	is_found("task-0123456789abcdef0123", NULL, "");
+	is_found("ghp_short1", NULL, "");
+}
+
 /* Lines for a shell, headers, JSON. */
 static void texts(void **state)
 {
@@ -126,10 +162,8 @@ static void values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
-		cmocka_unit_test(words),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(values),
+		cmocka_unit_test(names), cmocka_unit_test(words),  cmocka_unit_test(shapes),
+		cmocka_unit_test(texts), cmocka_unit_test(values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,8 @@ static bool parse_token(const char *text, uint8_t ret[LINK_KEY])
 
 int trust_find(struct trust *trust, const char *text, struct err *err)
 {
-	const char *token = text ? text : getenv(TRUST_TOKEN_VARIABLE);
+	char *given = getenv(TRUST_TOKEN_VARIABLE);
+	const char *token = text ? text : given;
 	const char *munge = getenv(TRUST_MUNGE_VARIABLE);
 	int r = sodium_ready(err);
 
@@ -157,7 +158,9 @@ int trust_find(struct trust *trust, const char *text, struct err *err)
 			err,
 			"redhand --runner starts workers and gives them one in " TRUST_TOKEN_VARIABLE);
 	}
-	/* Trials are not to know it. */
+	/* Trials are not to know it: not from their parent's first environment either. */
+	if (given)
+		sodium_memzero(given, strlen(given));
 	(void)unsetenv(TRUST_TOKEN_VARIABLE);
 	(void)unsetenv(TRUST_MUNGE_VARIABLE);
 	return r;

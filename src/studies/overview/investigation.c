@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "case/notebook.h"
 #include "model/overview.h"
+#include "model/secret.h"
 #include "read/field_names.h"
 #include "run/settings.h"
 #include "run/tally.h"
@@ -630,6 +631,8 @@ static void fill_in_command(const struct investigation *inv, struct said *said)
 
 static void fill_in_next(struct investigation *inv)
 {
+	if (inv->reproduce && strstr(inv->reproduce, SECRET_MARK))
+		SAY_TOO(&inv->notes, "note:secret-left-out", said_text(SECRET_MARK));
 	fill_in_command(inv, &inv->verdict.next);
 	VEC_FOREACH (&inv->verdict.alternatives, alternative)
 		fill_in_command(inv, &alternative->tell_apart);

@@ -193,13 +193,17 @@ int sentinel_check_paths(const struct sentinel *s, const char *dir, const char *
 	AUTO(mem_freep) char *here = realpath(dir, NULL);
 	AUTO(mem_freep) char *way = NULL;
 	AUTO(mem_freep) char *project = NULL;
+	AUTO(mem_freep) char *checkout = NULL;
 	int r;
 
 	if (!here)
 		return err_set_errno(err, -errno, "cannot find '%s'", dir);
 	way = root ? mem_strdup(root) : path_join(here, s->root ? s->root : ".");
 	project = realpath(way, NULL);
-	if (!root && project && !path_below(project, here))
+	/* The way up ends with the checkout that the sentinel came in. */
+	checkout = path_find_up(here, ".git");
+	if (!root && project &&
+	    (!path_below(project, here) || !path_below(checkout ? checkout : project, project)))
 		return leads_out("its project", project, err);
 	if (!is_inside(s->trial.cwd, project, here))
 		return leads_out("its directory", s->trial.cwd, err);

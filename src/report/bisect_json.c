@@ -7,113 +7,66 @@
 
 static json_t *commit_json(const struct bisected_commit *commit)
 {
-	json_t *object = json_object();
-
-	set(object, "commit", json_text(commit->hash));
-	PUT(object, commit, number, author, date, subject, probability);
-	json_add_rate(object, &commit->rate);
-	PUT(object, commit, untested);
-	return object;
-}
-
-static json_t *suspects_json(const struct bisect_result *result)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&result->commits, commit)
-		if (commit->suspect)
-			(void)json_array_append_new(array, commit_json(commit));
-	return array;
-}
-
-static json_t *tested_json(const struct bisect_result *result)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&result->commits, commit)
-		if (commit->rate.trials > 0 || commit->untested)
-			(void)json_array_append_new(array, commit_json(commit));
-	return array;
-}
-
-static json_t *found_json(const struct bisect_result *result)
-{
-	VEC_FOREACH (&result->commits, commit)
-		if (commit->suspect && result->verdict == BISECTED_FOUND)
-			return commit_json(commit);
-	return json_null();
+	return OBJECT(KEY("commit", commit->hash),
+		      MEMBERS(commit, number, author, date, subject, probability),
+		      RATE(&commit->rate), MEMBERS(commit, untested));
 }
 
 static json_t *git_json(const struct bisect_result *result)
 {
-	json_t *object = json_object();
-
-	set(object, "steps", count(result->git_steps));
-	set(object, "repeats", count(result->git_repeats));
-	set(object, "trials", count(result->git_steps * result->git_repeats));
-	return object;
+	return OBJECT(KEY("steps", result->git_steps), KEY("repeats", result->git_repeats),
+		      KEY("trials", result->git_steps * result->git_repeats));
 }
 
-void report_bisect_json(const struct bisect_result *result, FILE *out)
+void report_bisect_json(const struct bisect_result *r, FILE *out)
 {
 	static const char *const verdicts[] = { [BISECTED_SEARCHING] = "searching",
 						[BISECTED_FOUND] = "found",
 						[BISECTED_RANGE] = "range",
 						[BISECTED_BEFORE] = "before-good",
 						[BISECTED_NEVER] = "never-fails" };
-	json_t *object = json_document("redhand/bisect/1", result->case_dir, result->program,
-				       result->seconds, result->interrupted);
-	json_t *there = result->there.trials > 0 ? json_object() : json_null();
-	bool fails = result->failed > 0;
+	const struct bisected_commit *found =
+		r->verdict != BISECTED_FOUND ? NULL : VEC_FIND(&r->commits, c, c->suspect);
+	bool fails = r->failed > 0;
 
-	if (result->there.trials > 0)
-		json_add_rate(there, &result->there);
-	set(object, "verdict", json_text(verdicts[result->verdict]));
-	set(object, "commit", found_json(result));
-	set(object, "suspects", suspects_json(result));
-	PUT(object, result, probability);
-	set(object, "probability_with_rate_doubt", json_number(result->with_rate_doubt));
-	set(object, "wanted_confidence", json_number(result->wanted));
-	PUT(object, result, before, never, good, bad);
-	set(object, "commits", count(result->total));
-	PUT(object, result, merges, first_parent);
-	set(object, "tested", tested_json(result));
-	PUT(object, result, trials, failed, no_information, earlier);
-	set(object, "trials_to_go", json_number(result->to_go));
-	set(object, "rate", fails ? json_number(result->rate) : json_null());
-	set(object, "low", fails ? json_number(result->rate_low) : json_null());
-	set(object, "high", fails ? json_number(result->rate_high) : json_null());
-	set(object, "there", there);
-	set(object, "stated_rate",
-	    result->stated_rate > 0 ? json_number(result->stated_rate) : json_null());
-	set(object, "rate_series",
-	    result->rate_series != 0 ? json_integer(result->rate_series) : json_null());
-	set(object, "rate_below", fails ? json_null() : json_number(result->clean_bound));
-	PUT(object, result, builds, builds_dir);
-	set(object, "git_bisect", fails ? git_json(result) : json_null());
-	set(object, "signature", result->target[0] ? json_text(result->target) : json_null());
-	set(object, "signatures", signatures_json(&result->signatures));
-	PUT(object, result, jobs);
-	json_print(object, out);
+	json_print(OBJECT(DOCUMENT("redhand/bisect/1", r), KEY("verdict", verdicts[r->verdict]),
+			  KEY("commit", OR_NULL(found, commit_json(found))),
+			  KEY("suspects", EACH_IF(&r->commits, c, c->suspect, commit_json(c))),
+			  MEMBERS(r, probability),
+			  KEY("probability_with_rate_doubt", r->with_rate_doubt),
+			  KEY("wanted_confidence", r->wanted), MEMBERS(r, before, never, good, bad),
+			  KEY("commits", r->total), MEMBERS(r, merges, first_parent),
+			  KEY("tested", EACH_IF(&r->commits, c, c->rate.trials > 0 || c->untested,
+						commit_json(c))),
+			  MEMBERS(r, trials, failed, no_information, earlier),
+			  KEY("trials_to_go", r->to_go), KEY("rate", OR_NULL(fails, r->rate)),
+			  KEY("low", OR_NULL(fails, r->rate_low)),
+			  KEY("high", OR_NULL(fails, r->rate_high)),
+			  KEY("there", OR_NULL(r->there.trials > 0, r->there)),
+			  KEY("stated_rate", OR_NULL(r->stated_rate > 0, r->stated_rate)),
+			  KEY("rate_series", UNLESS_0(r->rate_series)),
+			  KEY("rate_below", OR_NULL(!fails, r->clean_bound)),
+			  MEMBERS(r, builds, builds_dir),
+			  KEY("git_bisect", OR_NULL(fails, git_json(r))),
+			  KEY("signature", OR_NULL(r->target[0], r->target)),
+			  KEY("signatures", signatures_json(&r->signatures)), MEMBERS(r, jobs)),
+		   out);
 }
 
-void report_bisect_step_json(const struct bisect_step_report *report, FILE *out)
+static json_t *runs_json(const struct repro_result *repro)
 {
-	const struct repro_result *repro = report->repro;
-	json_t *object = json_object();
+	return OBJECT(KEY("case", repro->case_dir), KEY("program", json_command(repro->program)),
+		      MEMBERS(repro, seconds, interrupted),
+		      KEY("trials", repro->summary.rate.trials),
+		      KEY("failed", repro->summary.failed_any),
+		      KEY("signatures", signatures_json(&repro->summary.signatures)));
+}
 
-	set(object, "schema", json_text("redhand/bisect-step/1"));
-	PUT(object, report, verdict, why, wanted);
-	set(object, "for_rate", report->rate > 0 ? json_number(report->rate) : json_null());
-	set(object, "confidence",
-	    report->confidence > 0 ? json_number(report->confidence) : json_null());
-	if (repro) {
-		set(object, "case", json_text(repro->case_dir));
-		set(object, "program", json_command(repro->program));
-		PUT(object, repro, seconds, interrupted);
-		set(object, "trials", count(repro->summary.rate.trials));
-		set(object, "failed", count(repro->summary.failed_any));
-		set(object, "signatures", signatures_json(&repro->summary.signatures));
-	}
-	json_print(object, out);
+void report_bisect_step_json(const struct bisect_step_report *r, FILE *out)
+{
+	json_print(OBJECT(KEY("schema", "redhand/bisect-step/1"), MEMBERS(r, verdict, why, wanted),
+			  KEY("for_rate", OR_NULL(r->rate > 0, r->rate)),
+			  KEY("confidence", OR_NULL(r->confidence > 0, r->confidence)),
+			  ALL_OF(OR_NULL(r->repro, runs_json(r->repro)))),
+		   out);
 }

@@ -18,17 +18,14 @@ json_t *json_hex(uint64_t value)
 
 static json_t *frame_json(const struct frame *frame)
 {
-	json_t *object = json_object();
+	bool placed = frame->module || frame_in_piece(frame);
 
-	PUT(object, frame, function, file);
-	set(object, "line", frame->line > 0 ? json_integer(frame->line) : json_null());
-	PUT(object, frame, module);
-	set(object, "offset",
-	    frame->module || frame_in_piece(frame) ? json_hex(frame->offset) : json_null());
-	set(object, "kind", json_text(frame_kind_name(frame->kind)));
-	set(object, "guessed", json_boolean(frame->flags & FRAME_GUESSED));
-	set(object, "returned", json_boolean(frame->flags & FRAME_RETURNED));
-	return object;
+	return OBJECT(MEMBERS(frame, function, file),
+		      KEY("line", OR_NULL(frame->line > 0, frame->line)), MEMBERS(frame, module),
+		      KEY("offset", OR_NULL(placed, json_hex(frame->offset))),
+		      KEY("kind", frame_kind_name(frame->kind)),
+		      KEY("guessed", json_boolean(frame->flags & FRAME_GUESSED)),
+		      KEY("returned", json_boolean(frame->flags & FRAME_RETURNED)));
 }
 
 json_t *json_stack(const struct stack *stack)
@@ -43,118 +40,89 @@ json_t *json_stack(const struct stack *stack)
 json_t *json_site(const struct stack *stack)
 {
 	const struct frame *site = stack_site(stack);
-	json_t *object;
 
 	if (stack->count == 0)
 		return json_null();
-	object = frame_json(site ? site : &stack->frames[0]);
-	set(object, "stack", json_stack(stack));
-	return object;
+	return OBJECT(ALL_OF(frame_json(site ? site : &stack->frames[0])),
+		      KEY("stack", json_stack(stack)));
 }
 
 json_t *json_block(const struct block_life *block)
 {
-	json_t *object = json_object();
+	bool freed = block->state == BLOCK_FREED || block->former;
 
-	PUT(object, block, via, id, key);
-	set(object, "address", json_hex(block->start));
-	PUT(object, block, size);
-	set(object, "offset", json_integer((json_int_t)(block->value - block->start)));
-	set(object, "state",
-	    json_text(block->state == BLOCK_FREED || block->former ? "freed" : "live"));
-	set(object, "used", json_boolean(block->telling));
-	set(object, "recycled", json_boolean(block->former));
-	PUT(object, block, poison, beyond, python);
-	set(object, "freed_events_ago",
-	    block->freed_events > 0 ? json_integer((json_int_t)block->freed_events) : json_null());
-	PUT(object, block, allocated, freed);
-	return object;
+	return OBJECT(MEMBERS(block, via, id, key), KEY("address", json_hex(block->start)),
+		      MEMBERS(block, size), KEY("offset", (int64_t)(block->value - block->start)),
+		      KEY("state", freed ? "freed" : "live"), KEY("used", block->telling),
+		      KEY("recycled", block->former), MEMBERS(block, poison, beyond, python),
+		      KEY("freed_events_ago", UNLESS_0(block->freed_events)),
+		      MEMBERS(block, allocated, freed));
 }
 
 static json_t *cut_json(const struct file_cut *cut)
 {
-	json_t *object = json_object();
+	return OBJECT(MEMBERS(cut, trial, pid, program, how, old_size, new_size, before_s),
+		      KEY("site", cut->stack));
+}
 
-	PUT(object, cut, trial, pid, program, how, old_size, new_size, before_s);
-	set(object, "site", json_site(&cut->stack));
-	return object;
+static json_t *file_json(const struct crash *crash)
+{
+	return OBJECT(KEY("path", crash->file), MEMBERS(crash, mapped, present),
+		      KEY("shortened_by", OR_NULL(crash->cut, cut_json(crash->cut))));
 }
 
 json_t *json_fault(const struct crash *crash)
 {
-	json_t *object = json_object(), *file;
+	bool at =
+		crash->address != 0 || crash->fault == FAULT_NULL || crash->fault == FAULT_EXECUTE;
 
-	set(object, "class", json_text(fault_class_name(crash->fault)));
-	PUT(object, crash, words);
-	set(object, "address",
-	    crash->address != 0 || crash->fault == FAULT_NULL || crash->fault == FAULT_EXECUTE
-		    ? json_hex(crash->address)
-		    : json_null());
-	PUT(object, crash, abort_message);
-	set(object, "block",
-	    crash->blocks.count > 0 ? json_block(&crash->blocks.items[0]) : json_null());
-	if (crash->file) {
-		file = json_object();
-		set(file, "path", json_text(crash->file));
-		PUT(file, crash, mapped, present);
-		set(file, "shortened_by", crash->cut ? cut_json(crash->cut) : json_null());
-		set(object, "file", file);
-	} else {
-		set(object, "file", json_null());
-	}
-	return object;
+	return OBJECT(KEY("class", fault_class_name(crash->fault)), MEMBERS(crash, words),
+		      KEY("address", OR_NULL(at, json_hex(crash->address))),
+		      MEMBERS(crash, abort_message),
+		      KEY("block",
+			  OR_NULL(crash->blocks.count > 0, json_block(crash->blocks.items))),
+		      KEY("file", OR_NULL(crash->file, file_json(crash))));
 }
 
 static json_t *crash_json(const struct crash *crash)
 {
-	json_t *object = json_object(), *registers = json_object();
+	json_t *registers = json_object();
 
-	set(object, "signal", json_text(signal_name(crash->signal)));
-	PUT(object, crash, pid, tid, program, command, thread, instruction);
-	set(object, "pointer_loaded_by", json_text(crash->origin));
-	set(object, "fault", json_fault(crash));
-	set(object, "stack", json_stack(&crash->stack));
-	set(object, "stack_end", json_text(stack_end_name(crash->stack.end)));
-	set(object, "blocks", JSON_LIST(&crash->blocks, json_block));
 	for (unsigned int i = 0; i < crash->register_count; i++)
-		set(registers, crash->registers[i].name, json_hex(crash->registers[i].value));
-	set(object, "registers", registers);
-	set(object, "whole", json_boolean(!crash->cut_short));
-	set(object, "record_us", json_integer((json_int_t)crash->write_us));
-	return object;
+		(void)json_object_set_new(registers, crash->registers[i].name,
+					  json_hex(crash->registers[i].value));
+	return OBJECT(KEY("signal", signal_name(crash->signal)),
+		      MEMBERS(crash, pid, tid, program, command, thread, instruction),
+		      KEY("pointer_loaded_by", crash->origin), KEY("fault", json_fault(crash)),
+		      KEY("stack", json_stack(&crash->stack)),
+		      KEY("stack_end", stack_end_name(crash->stack.end)),
+		      KEY("blocks", JSON_LIST(&crash->blocks, json_block)),
+		      KEY("registers", registers), KEY("whole", json_boolean(!crash->cut_short)),
+		      KEY("record_us", crash->write_us));
 }
 
 static json_t *chaos_json(const struct chaos *chaos)
 {
-	json_t *object, *knobs = json_array();
+	json_t *knobs = json_array();
 
-	if (!chaos) {
-		json_decref(knobs);
-		return json_null();
-	}
-	object = json_object();
 	for (unsigned int i = 0; i < CHAOS_KNOBS; i++)
 		if (chaos->knobs & 1u << i)
 			(void)json_array_append_new(knobs, json_text(chaos_knob_names[i]));
-	PUT(object, chaos, seed);
-	set(object, "knobs", knobs);
-	PUT(object, chaos, pad_bytes, gap_bytes, heap_bytes);
-	set(object, "core", chaos->core >= 0 ? json_integer(chaos->core) : json_null());
-	PUT(object, chaos, hold_weight, arm_us);
-	return object;
+	return OBJECT(MEMBERS(chaos, seed), KEY("knobs", knobs),
+		      MEMBERS(chaos, pad_bytes, gap_bytes, heap_bytes),
+		      KEY("core", OR_NULL(chaos->core >= 0, chaos->core)),
+		      MEMBERS(chaos, hold_weight, arm_us));
 }
 
 void report_trial_json(const struct trial_report *trial, FILE *out)
 {
-	json_t *object = json_object();
+	const struct crash_report *report = trial->report;
 
-	set(object, "schema", json_text("redhand/show/1"));
-	set(object, "case", json_text(trial->case_dir));
-	PUT(object, trial, trial, slot, seconds, outcome);
-	set(object, "last_line", json_text(trial->last_crumb));
-	PUT(object, trial, kept);
-	set(object, "chaos", chaos_json(trial->chaos));
-	set(object, "crashes", JSON_LIST(&trial->report->crashes, crash_json));
-	set(object, "notes", json_said_list(&trial->report->notes));
-	json_print(object, out);
+	json_print(OBJECT(KEY("schema", "redhand/show/1"), KEY("case", trial->case_dir),
+			  MEMBERS(trial, trial, slot, seconds, outcome),
+			  KEY("last_line", trial->last_crumb), MEMBERS(trial, kept),
+			  KEY("chaos", OR_NULL(trial->chaos, chaos_json(trial->chaos))),
+			  KEY("crashes", JSON_LIST(&report->crashes, crash_json)),
+			  MEMBERS(report, notes)),
+		   out);
 }

@@ -45,11 +45,9 @@ static json_t *line_object(const char *at)
 
 void report_dump_json(const char *lines, FILE *out)
 {
-	json_t *object = json_object(), *list = json_array();
+	json_t *list = json_array();
 
-	json_object_set_new(object, "schema", json_string("redhand/debug/1"));
 	for (const char *at = lines; *at != '\0'; at = strchr(at, '\n') + 1)
-		json_array_append_new(list, line_object(at));
-	json_object_set_new(object, "lines", list);
-	json_print(object, out);
+		(void)json_array_append_new(list, line_object(at));
+	json_print(OBJECT(KEY("schema", "redhand/debug/1"), KEY("lines", list)), out);
 }

@@ -7,64 +7,41 @@
 
 static json_t *first_last(uint64_t first, uint64_t last)
 {
-	json_t *object = json_object();
-
-	set(object, "first", count(first));
-	set(object, "last", count(last));
-	return object;
+	return OBJECT(KEY("first", first), KEY("last", last));
 }
 
 static json_t *test_json(const struct growth_test *test)
 {
-	json_t *object = json_object();
-
-	set(object, "test", json_text(test->name));
-	PUT(object, test, times, blocks, bytes);
-	return object;
+	return OBJECT(KEY("test", test->name), MEMBERS(test, times, blocks, bytes));
 }
 
-static json_t *holder_json(const struct growth_holder *holder)
+static json_t *holder_json(const struct growth_holder *h)
 {
-	json_t *object = json_object();
-
-	PUT(object, holder, kind, name, module);
-	set(object, "module_offset",
-	    holder->module ? json_hex(holder->module_offset) : json_null());
-	set(object, "size", holder->size > 0 ? count(holder->size) : json_null());
-	set(object, "offset", holder->size > 0 ? count(holder->offset) : json_null());
-	PUT(object, holder, pointers, root);
-	set(object, "stack", json_stack(&holder->stack));
-	return object;
+	return OBJECT(MEMBERS(h, kind, name, module),
+		      KEY("module_offset", OR_NULL(h->module, json_hex(h->module_offset))),
+		      KEY("size", UNLESS_0(h->size)),
+		      KEY("offset", OR_NULL(h->size > 0, h->offset)), MEMBERS(h, pointers, root),
+		      KEY("stack", json_stack(&h->stack)));
 }
 
 static json_t *site_json(const struct growth_site *site)
 {
-	json_t *object = json_object();
-
-	PUT(object, site, key, program);
-	set(object, "stack", json_stack(&site->stack));
-	set(object, "shared_frames", count(site->shared));
-	PUT(object, site, contexts, context_count);
-	set(object, "blocks", first_last(site->blocks_first, site->blocks_last));
-	set(object, "bytes", first_last(site->bytes_first, site->bytes_last));
-	PUT(object, site, blocks_per_test, bytes_per_test, rises);
-	set(object, "of_tests", count(site->tests));
-	PUT(object, site, p, framework);
-	set(object, "tests", JSON_LIST(&site->by_test, test_json));
-	PUT(object, site, looked_for);
-	set(object, "holders", JSON_LIST(&site->holders, holder_json));
-	return object;
+	return OBJECT(MEMBERS(site, key, program), KEY("stack", json_stack(&site->stack)),
+		      KEY("shared_frames", site->shared), MEMBERS(site, contexts, context_count),
+		      KEY("blocks", first_last(site->blocks_first, site->blocks_last)),
+		      KEY("bytes", first_last(site->bytes_first, site->bytes_last)),
+		      MEMBERS(site, blocks_per_test, bytes_per_test, rises),
+		      KEY("of_tests", site->tests), MEMBERS(site, p, framework),
+		      KEY("tests", JSON_LIST(&site->by_test, test_json)), MEMBERS(site, looked_for),
+		      KEY("holders", JSON_LIST(&site->holders, holder_json)));
 }
 
 void report_growth_json(const struct growth_report *report, FILE *out)
 {
-	json_t *object = json_document("redhand/heap/1", report->case_dir, report->program,
-				       report->seconds, report->interrupted);
-
-	PUT(object, report, trials, usable, failed);
-	set(object, "basis", json_text(growth_basis_name(report->basis)));
-	PUT(object, report, tests, contexts);
-	set(object, "growth", JSON_LIST(&report->sites, site_json));
-	PUT(object, report, notes);
-	json_print(object, out);
+	json_print(
+		OBJECT(DOCUMENT("redhand/heap/1", report), MEMBERS(report, trials, usable, failed),
+		       KEY("basis", growth_basis_name(report->basis)),
+		       MEMBERS(report, tests, contexts),
+		       KEY("growth", JSON_LIST(&report->sites, site_json)), MEMBERS(report, notes)),
+		out);
 }

@@ -7,145 +7,98 @@
 
 static json_t *when_json(const struct heap_when *when)
 {
-	json_t *object = json_object();
-
-	PUT(object, when, check, after, before, since_birth, tests, more_tests, by_time);
-	return object;
+	return OBJECT(MEMBERS(when, check, after, before, since_birth, tests, more_tests, by_time));
 }
 
 static json_t *finding_block_json(const struct heap_finding *f)
 {
-	json_t *object;
-
-	if (!f->key)
-		return json_null();
-	object = json_object();
-	PUT(object, f, id, key, size);
-	set(object, "address", json_hex(f->address));
-	set(object, "state", json_text(f->live ? "live" : "freed"));
-	PUT(object, f, allocated_by, allocated, freed);
-	return object;
+	return OBJECT(MEMBERS(f, id, key, size), KEY("address", json_hex(f->address)),
+		      KEY("state", f->live ? "live" : "freed"),
+		      MEMBERS(f, allocated_by, allocated, freed));
 }
 
 /* What a fence saw. */
 static json_t *access_json(const struct heap_finding *f)
 {
-	json_t *object;
+	int64_t distance = f->offset < 0 ? f->offset : f->offset - (int64_t)f->size;
 
-	if (!f->fenced)
-		return json_null();
-	object = json_object();
-	PUT(object, f, write);
-	set(object, "width", f->length > 0 ? count(f->length) : json_null());
-	set(object, "distance",
-	    !f->live	    ? json_null()
-	    : f->offset < 0 ? json_integer(f->offset)
-			    : json_integer(f->offset - (int64_t)f->size));
-	PUT(object, f, instruction);
-	return object;
+	return OBJECT(MEMBERS(f, write), KEY("width", UNLESS_0(f->length)),
+		      KEY("distance", OR_NULL(f->live, distance)), MEMBERS(f, instruction));
 }
 
 static json_t *finding_json(const struct heap_finding *f)
 {
-	json_t *object = json_object();
-	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced, freed = f->freed_by != NULL;
+	bool damage = f->kind <= HEAP_WRITE_AFTER_FREE && !f->fenced;
+	uint64_t pointer = f->address + (f->key ? (uint64_t)f->offset : 0);
 
-	set(object, "kind", json_text(heap_kind_name(f->kind)));
-	PUT(object, f, trial);
-	set(object, "evidence", f->evidence != 0 ? count(f->evidence) : json_null());
-	PUT(object, f, trials, count, pid, program, context);
-	set(object, "block", finding_block_json(f));
-	set(object, "pointer",
-	    freed ? json_hex(f->address + (f->key ? (uint64_t)f->offset : 0)) : json_null());
-	set(object, "offset", f->key ? json_integer(f->offset) : json_null());
-	set(object, "length", damage ? count(f->length) : json_null());
-	set(object, "expected", damage ? json_bytes(f->expected, f->bytes) : json_null());
-	set(object, "found", damage ? json_bytes(f->found, f->bytes) : json_null());
-	PUT(object, f, continued, sampled);
-	set(object, "access", access_json(f));
-	PUT(object, f, freed_by, seen_at);
-	set(object, "when", when_json(&f->when));
-	return object;
+	return OBJECT(KEY("kind", heap_kind_name(f->kind)), MEMBERS(f, trial),
+		      KEY("evidence", UNLESS_0(f->evidence)),
+		      MEMBERS(f, trials, count, pid, program, context),
+		      KEY("block", OR_NULL(f->key, finding_block_json(f))),
+		      KEY("pointer", OR_NULL(f->freed_by, json_hex(pointer))),
+		      KEY("offset", OR_NULL(f->key, f->offset)),
+		      KEY("length", OR_NULL(damage, f->length)),
+		      KEY("expected", OR_NULL(damage, json_bytes(f->expected, f->bytes))),
+		      KEY("found", OR_NULL(damage, json_bytes(f->found, f->bytes))),
+		      MEMBERS(f, continued, sampled),
+		      KEY("access", OR_NULL(f->fenced, access_json(f))),
+		      MEMBERS(f, freed_by, seen_at), KEY("when", when_json(&f->when)));
 }
 
-static json_t *holder_json(const struct heap_holder *holder)
+static json_t *holder_json(const struct heap_holder *h)
 {
-	bool block = holder->stack.count > 0 || holder->size > 0;
-	json_t *object = json_object();
+	bool block = h->stack.count > 0 || h->size > 0;
 
-	PUT(object, holder, kind, name, module);
-	set(object, "module_offset",
-	    holder->module ? json_hex(holder->module_offset) : json_null());
-	PUT(object, holder, key);
-	set(object, "size", block ? count(holder->size) : json_null());
-	set(object, "offset", block ? count(holder->offset) : json_null());
-	set(object, "lane", holder->lane >= 0 ? json_integer(holder->lane) : json_null());
-	set(object, "points_to", json_integer(holder->target_offset));
-	PUT(object, holder, used, count, trials);
-	set(object, "allocated", json_site(&holder->stack));
-	return object;
+	return OBJECT(MEMBERS(h, kind, name, module),
+		      KEY("module_offset", OR_NULL(h->module, json_hex(h->module_offset))),
+		      MEMBERS(h, key), KEY("size", OR_NULL(block, h->size)),
+		      KEY("offset", OR_NULL(block, h->offset)),
+		      KEY("lane", OR_NULL(h->lane >= 0, h->lane)),
+		      KEY("points_to", h->target_offset), MEMBERS(h, used, count, trials),
+		      KEY("allocated", h->stack));
 }
 
 static json_t *dangling_json(const struct heap_dangling *d)
 {
-	json_t *object = json_object();
-
-	PUT(object, d, context, key, size, trial, blocks, used, allocated, freed);
-	set(object, "holders", JSON_LIST(&d->holders, holder_json));
-	return object;
+	return OBJECT(MEMBERS(d, context, key, size, trial, blocks, used, allocated, freed),
+		      KEY("holders", JSON_LIST(&d->holders, holder_json)));
 }
 
-static json_t *suspect_json(const struct heap_suspect *suspect)
+static json_t *suspect_json(const struct heap_suspect *s)
 {
-	json_t *object = json_object();
-
-	PUT(object, suspect, context, p);
-	set(object, "overwritten", json_rate(&suspect->poisoned));
-	set(object, "left_alone", json_rate(&suspect->clear));
-	set(object, "allocated", json_site(&suspect->stack));
-	return object;
+	return OBJECT(MEMBERS(s, context, p), KEY("overwritten", s->poisoned),
+		      KEY("left_alone", s->clear), KEY("allocated", s->stack));
 }
 
 static json_t *observer_json(const struct heap_report *report)
 {
-	json_t *object = json_object();
-
-	set(object, "crash", json_rate(&report->plain));
-	PUT(object, report, heap, p, sentence);
-	return object;
+	return OBJECT(KEY("crash", report->plain), MEMBERS(report, heap, p, sentence));
 }
 
 static json_t *fence_json(const struct heap_report *report)
 {
 	const struct heap_fence *fence = &report->fence;
-	json_t *object = json_object();
 
-	set(object, "trials", count(report->fence_trials));
-	PUT(object, fence, fenced, passed);
-	set(object, "turns", count(1ull << fence->level));
-	PUT(object, fence, let_through, processes);
-	set(object, "processes_without", count(fence->without));
-	set(object, "processes_untold", count(fence->untold));
-	return object;
+	return OBJECT(KEY("trials", report->fence_trials), MEMBERS(fence, fenced, passed),
+		      KEY("turns", (uint64_t)1 << fence->level),
+		      MEMBERS(fence, let_through, processes),
+		      KEY("processes_without", fence->without),
+		      KEY("processes_untold", fence->untold));
 }
 
 void report_heap_json(const struct heap_report *report, FILE *out)
 {
-	json_t *object = json_document("redhand/heap/1", report->case_dir, report->program,
-				       report->seconds, report->interrupted);
-
-	set(object, "trials", count(report->heap.trials));
-	set(object, "failed", count(report->heap.failed));
-	PUT(object, report, seed, quarantine_mib, poison_chance, blocks, sampled_trials, guarded,
-	    unguarded);
-	set(object, "fence", report->fence_trials > 0 ? fence_json(report) : json_null());
-	set(object, "observer", report->compared ? observer_json(report) : json_null());
-	set(object, "findings", JSON_LIST(&report->findings, finding_json));
-	PUT(object, report, swept, sweep_bytes);
-	set(object, "dangling", JSON_LIST(&report->dangling, dangling_json));
-	PUT(object, report, contexts);
-	set(object, "failing_needed", count(report->needed));
-	set(object, "suspects", JSON_LIST(&report->suspects, suspect_json));
-	PUT(object, report, notes);
-	json_print(object, out);
+	json_print(OBJECT(DOCUMENT("redhand/heap/1", report),
+			  MEMBERS(&report->heap, trials, failed),
+			  MEMBERS(report, seed, quarantine_mib, poison_chance, blocks,
+				  sampled_trials, guarded, unguarded),
+			  KEY("fence", OR_NULL(report->fence_trials > 0, fence_json(report))),
+			  KEY("observer", OR_NULL(report->compared, observer_json(report))),
+			  KEY("findings", JSON_LIST(&report->findings, finding_json)),
+			  MEMBERS(report, swept, sweep_bytes),
+			  KEY("dangling", JSON_LIST(&report->dangling, dangling_json)),
+			  MEMBERS(report, contexts), KEY("failing_needed", report->needed),
+			  KEY("suspects", JSON_LIST(&report->suspects, suspect_json)),
+			  MEMBERS(report, notes)),
+		   out);
 }

@@ -11,407 +11,228 @@
 #include "report/signature_json.h"
 #include "report/wording.h"
 
-/* The rows of judge/considerations.c behind the doubts. */
-static json_t *considerations_json(const struct said_list *doubts)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&doubts->list, doubt)
-		if (doubt->id)
-			(void)json_array_append_new(array, json_text(doubt->id));
-	return array;
-}
-
-static json_t *numbers(const uint64_t *items, size_t n)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; i < n; i++)
-		(void)json_array_append_new(array, count(items[i]));
-	return array;
-}
-
 static json_t *home_json(const struct home *home)
 {
 	AUTO(strbuf_deinit) struct strbuf words = { 0 };
-	json_t *object;
 
 	if (home->kind == HOME_UNKNOWN)
 		return json_null();
-	object = json_object();
 	words_home(home, &words);
-	set(object, "kind", json_text(home_kind_name(home->kind)));
-	PUT(object, home, key, name, field, module, offset);
-	set(object, "length", home->len > 0 ? count(home->len) : json_null());
-	set(object, "words", json_text(strbuf_str(&words)));
-	return object;
+	return OBJECT(KEY("kind", home_kind_name(home->kind)),
+		      MEMBERS(home, key, name, field, module, offset),
+		      KEY("length", UNLESS_0(home->len)), KEY("words", strbuf_str(&words)));
 }
 
 static json_t *holder_json(const struct investigation *inv)
 {
 	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.holder);
-	const struct holder_seen *h;
-	json_t *object;
+	const struct holder_seen *h = e && e->kind == EVIDENCE_HOLDER ? e->holder : NULL;
 
-	if (!e || e->kind != EVIDENCE_HOLDER)
-		return inv->verdict.class == VERDICT_DANGLING_HOLDER ? home_json(&inv->verdict.home)
-								     : json_null();
-	h = e->holder;
-	object = home_json(&h->home);
-	if (json_is_null(object))
-		object = json_object();
-	set(object, "block", h->holder ? json_block(h->holder) : json_null());
-	PUT(object, h, written_by, used);
-	set(object, "frame",
-	    h->frame && h->target ? json_site(&h->target->allocated) : json_null());
-	return object;
+	if (!h)
+		return OR_NULL(inv->verdict.class == VERDICT_DANGLING_HOLDER,
+			       home_json(&inv->verdict.home));
+	return OBJECT(ALL_OF(home_json(&h->home)),
+		      KEY("block", OR_NULL(h->holder, json_block(h->holder))),
+		      MEMBERS(h, written_by, used),
+		      KEY("frame", OR_NULL(h->frame && h->target, h->target->allocated)));
 }
 
-static void add_writer(const struct verdict *v, json_t *object)
+static json_t *writer_json(const struct verdict *v)
 {
-	PUT(object, v, writer, instruction);
-	set(object, "width", v->width > 0 ? json_integer(v->width) : json_null());
-	set(object, "fit", v->fit != FIT_UNKNOWN ? json_text(store_fit_name(v->fit)) : json_null());
-	set(object, "old", v->values_known ? json_hex(v->old) : json_null());
-	set(object, "new", v->values_known ? json_hex(v->new) : json_null());
-	set(object, "thread", v->tid != 0 ? json_integer(v->tid) : json_null());
+	return OBJECT(MEMBERS(v, writer, instruction), KEY("width", UNLESS_0(v->width)),
+		      KEY("fit", OR_NULL(v->fit != FIT_UNKNOWN, store_fit_name(v->fit))),
+		      KEY("old", OR_NULL(v->values_known, json_hex(v->old))),
+		      KEY("new", OR_NULL(v->values_known, json_hex(v->new))),
+		      KEY("thread", UNLESS_0(v->tid)));
 }
 
-static json_t *steps_json(const struct verdict *v)
+static json_t *step_json(const struct verdict_step *step)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&v->steps, step) {
-		json_t *object = json_object();
-
-		PUT(object, step, what);
-		set(object, "trial", step->trial > 0 ? count(step->trial) : json_null());
-		set(object, "evidence", step->evidence > 0 ? count(step->evidence) : json_null());
-		set(object, "site", json_site(&step->stack));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(MEMBERS(step, what), KEY("trial", UNLESS_0(step->trial)),
+		      KEY("evidence", UNLESS_0(step->evidence)), KEY("site", step->stack));
 }
 
-static json_t *alternatives_json(const struct verdict *v)
+static json_t *alternative_json(const struct verdict_alternative *alternative)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&v->alternatives, alternative) {
-		json_t *object = json_object();
-
-		set(object, "class", json_text(verdict_class_name(alternative->class)));
-		PUT(object, alternative, sentence, tell_apart);
-		set(object, "evidence",
-		    numbers(alternative->evidence.items, alternative->evidence.count));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(KEY("class", verdict_class_name(alternative->class)),
+		      MEMBERS(alternative, sentence, tell_apart),
+		      KEY("evidence", EACH(&alternative->evidence, id, *id)));
 }
 
 static json_t *keys_json(const struct investigation *inv)
 {
 	uint64_t right, tried;
-	json_t *object;
 
 	if (!investigation_keys(inv, &right, &tried))
 		return json_null();
-	object = json_object();
-	set(object, "tried", count(tried));
-	set(object, "right", count(right));
-	return object;
+	return OBJECT(KEY("tried", tried), KEY("right", right));
 }
 
+/* Considerations are rows of judge/considerations.c behind the doubts. */
 static json_t *verdict_json(const struct investigation *inv)
 {
 	const struct verdict *v = &inv->verdict;
-	json_t *object;
 
-	if (!inv->judged)
-		return json_null();
-	object = json_object();
-	set(object, "class", json_text(verdict_class_name(v->class)));
-	set(object, "words", json_text(words_class(v->class)));
-	PUT(object, v, firm, sentence, caught, watched, trials);
-	set(object, "reidentified", keys_json(inv));
-	set(object, "signature", v->signature[0] != '\0' ? json_text(v->signature) : json_null());
-	add_writer(v, object);
-	set(object, "home", home_json(&v->home));
-	set(object, "victim", v->victim ? json_block(v->victim) : json_null());
-	set(object, "offset",
-	    v->home.kind != HOME_UNKNOWN ? json_integer(v->home.offset) : json_null());
-	set(object, "base", v->base ? json_block(v->base) : json_null());
-	set(object, "holder", holder_json(inv));
-	PUT(object, v, freed_by, other);
-	set(object, "evidence", numbers(v->evidence.items, v->evidence.count));
-	set(object, "steps", steps_json(v));
-	set(object, "alternatives", alternatives_json(v));
-	PUT(object, v, doubts);
-	set(object, "considerations", considerations_json(&v->doubts));
-	PUT(object, v, open, next);
-	return object;
+	return OBJECT(KEY("class", verdict_class_name(v->class)),
+		      KEY("words", words_class(v->class)),
+		      MEMBERS(v, firm, sentence, caught, watched, trials),
+		      KEY("reidentified", keys_json(inv)),
+		      KEY("signature", OR_NULL(v->signature[0] != '\0', v->signature)),
+		      ALL_OF(writer_json(v)), KEY("home", home_json(&v->home)),
+		      KEY("victim", OR_NULL(v->victim, json_block(v->victim))),
+		      KEY("offset", OR_NULL(v->home.kind != HOME_UNKNOWN, v->home.offset)),
+		      KEY("base", OR_NULL(v->base, json_block(v->base))),
+		      KEY("holder", holder_json(inv)), MEMBERS(v, freed_by, other),
+		      KEY("evidence", EACH(&v->evidence, id, *id)),
+		      KEY("steps", JSON_LIST(&v->steps, step_json)),
+		      KEY("alternatives", JSON_LIST(&v->alternatives, alternative_json)),
+		      MEMBERS(v, doubts),
+		      KEY("considerations", EACH_IF(&v->doubts.list, doubt, doubt->id, doubt->id)),
+		      MEMBERS(v, open, next));
 }
 
-static void add_hypothesis(json_t *array, const struct ledger_entry *h, bool built_in)
+static json_t *hypothesis_json(const struct ledger_entry *h, bool built_in)
 {
-	json_t *object = json_object();
-
-	PUT(object, h, id, text);
-	set(object, "status", json_text(ledger_status_name(h->status)));
-	json_ledger_basis(object, h);
-	PUT(object, h, because);
-	set(object, "evidence", numbers(h->evidence.items, h->evidence.count));
-	set(object, "built_in", json_boolean(built_in));
-	(void)json_array_append_new(array, object);
+	return OBJECT(MEMBERS(h, id, text), KEY("status", ledger_status_name(h->status)),
+		      ALL_OF(json_ledger_basis(h)), MEMBERS(h, because),
+		      KEY("evidence", EACH(&h->evidence, id, *id)), KEY("built_in", built_in));
 }
 
 static json_t *hypotheses_json(const struct investigation *inv)
 {
-	json_t *array = json_array();
+	json_t *all = EACH(&inv->verdict.ledger, h, hypothesis_json(h, true));
+	json_t *own = EACH(&inv->own_hypotheses, h, hypothesis_json(h, false));
 
-	VEC_FOREACH (&inv->verdict.ledger, h)
-		add_hypothesis(array, h, true);
-	VEC_FOREACH (&inv->own_hypotheses, h)
-		add_hypothesis(array, h, false);
-	return array;
+	(void)json_array_extend(all, own);
+	json_decref(own);
+	return all;
 }
 
-static json_t *tests_json(const struct investigation *inv)
+static json_t *observer_json(const struct observer_rate *o)
 {
-	json_t *array;
-
-	if (!inv->trigger.known)
-		return json_null();
-	array = json_array();
-	VEC_FOREACH (&inv->trigger.items, item)
-		(void)json_array_append_new(array, json_text(item->name));
-	return array;
+	return OBJECT(RATE(&o->rate), MEMBERS(o, name),
+		      KEY("effect", observer_effect_name(o->effect)),
+		      KEY("p", OR_NULL(o->effect != EFFECT_UNKNOWN, o->p)));
 }
 
-static json_t *observers_json(const struct investigation *inv)
+static json_t *decision_json(const struct decision *d)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&inv->observers, o) {
-		json_t *object = json_rate(&o->rate);
-
-		PUT(object, o, name);
-		set(object, "effect", json_text(observer_effect_name(o->effect)));
-		set(object, "p", o->effect == EFFECT_UNKNOWN ? json_null() : json_real(o->p));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
-}
-
-static json_t *decisions_json(const struct investigation *inv)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&inv->decisions.list, d) {
-		json_t *object = json_object();
-
-		PUT(object, d, time_ms, stage);
-		set(object, "says", json_said_ids(&d->said));
-		set(object, "text", json_said(&d->said));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(MEMBERS(d, time_ms, stage), KEY("says", json_said_ids(&d->said)),
+		      KEY("text", d->said));
 }
 
 static json_t *evidence_json(const struct evidence *e)
 {
 	AUTO(said_deinit) struct said said = { 0 };
-	json_t *object = json_object();
 
 	evidence_say(e, &said);
-	PUT(object, e, id);
-	set(object, "trial", e->trial > 0 ? count(e->trial) : json_null());
-	PUT(object, e, failing);
-	set(object, "kind", json_text(evidence_kind_name(e->kind)));
-	set(object, "text", json_said(&said));
-	return object;
+	return OBJECT(MEMBERS(e, id), KEY("trial", UNLESS_0(e->trial)), MEMBERS(e, failing),
+		      KEY("kind", evidence_kind_name(e->kind)), KEY("text", said));
 }
 
 static json_t *slots_json(const struct investigation *inv)
 {
 	const struct slot_summary *odd = investigation_odd_slot(inv);
-	json_t *object = json_object(), *array = json_array();
 
-	VEC_FOREACH (&inv->slots, s) {
-		json_t *slot = json_rate(&s->rate);
-
-		PUT(slot, s, slot, p);
-		(void)json_array_append_new(array, slot);
-	}
-	set(object, "list", array);
-	set(object, "counts", json_text(inv->slots_crashed ? "crashes" : "failures"));
-	set(object, "odd", odd ? json_integer(odd->slot) : json_null());
-	set(object, "cut_by", inv->cut_known ? json_integer(inv->cut_by) : json_null());
-	set(object, "died", inv->cut_known ? json_integer(inv->cut_who) : json_null());
-	return object;
+	return OBJECT(KEY("list",
+			  EACH(&inv->slots, s, OBJECT(RATE(&s->rate), MEMBERS(s, slot, p)))),
+		      KEY("counts", inv->slots_crashed ? "crashes" : "failures"),
+		      KEY("odd", OR_NULL(odd, odd->slot)),
+		      KEY("cut_by", OR_NULL(inv->cut_known, inv->cut_by)),
+		      KEY("died", OR_NULL(inv->cut_known, inv->cut_who)));
 }
 
-static json_t *addresses_json(const struct series_summary *summary)
+static json_t *address_json(const struct fault_address *f)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&summary->faults, f) {
-		json_t *object = json_object();
-
-		set(object, "address", json_hex(f->address));
-		set(object, "fault", json_text(fault_class_name(f->fault)));
-		PUT(object, f, count);
-		(void)json_array_append_new(array, object);
-	}
-	return array;
-}
-
-static void add_notebook(const struct notebook *notebook, json_t *object)
-{
-	json_t *workarounds = json_array();
-
-	VEC_FOREACH (&notebook->workarounds, w)
-		(void)json_array_append_new(workarounds, json_text(w->text));
-	set(object, "status", json_text(notebook_parked(notebook) ? "parked" : "open"));
-	set(object, "workarounds", workarounds);
-	set(object, "attempts", attempts_json(notebook));
-	set(object, "steps", user_steps_json(notebook));
-	set(object, "related", relations_json(notebook));
-	set(object, "surroundings", surroundings_json(notebook));
+	return OBJECT(KEY("address", json_hex(f->address)),
+		      KEY("fault", fault_class_name(f->fault)), MEMBERS(f, count));
 }
 
 /* What `hunt` and `report` have in common. */
-static json_t *document(const struct investigation *inv, const char *schema)
+static json_t *common_json(const struct investigation *inv, const char *schema)
 {
-	json_t *object = json_object();
-
-	set(object, "schema", json_text(schema));
-	set(object, "case", json_text(inv->case_dir));
-	set(object, "program", json_command(inv->program.items));
-	set(object, "verdict", verdict_json(inv));
-	set(object, "tests", tests_json(inv));
-	set(object, "observers", observers_json(inv));
-	set(object, "hypotheses", hypotheses_json(inv));
-	set(object, "decisions", decisions_json(inv));
-	set(object, "choices", choices_json(&inv->choices));
-	PUT(object, inv, reproduce, prove_fix, sentinel, notes);
-	set(object, "slots", slots_json(inv));
-	set(object, "fault_addresses", addresses_json(&inv->summary));
-	return object;
+	return OBJECT(KEY("schema", schema), KEY("case", inv->case_dir),
+		      KEY("program", json_command(inv->program.items)),
+		      KEY("verdict", OR_NULL(inv->judged, verdict_json(inv))),
+		      KEY("tests",
+			  OR_NULL(inv->trigger.known, EACH(&inv->trigger.items, item, item->name))),
+		      KEY("observers", JSON_LIST(&inv->observers, observer_json)),
+		      KEY("hypotheses", hypotheses_json(inv)),
+		      KEY("decisions", JSON_LIST(&inv->decisions.list, decision_json)),
+		      KEY("choices", choices_json(&inv->choices)),
+		      MEMBERS(inv, reproduce, prove_fix, sentinel, notes),
+		      KEY("slots", slots_json(inv)),
+		      KEY("fault_addresses", JSON_LIST(&inv->summary.faults, address_json)));
 }
 
 void report_hunt_json(const struct investigation *inv, FILE *out)
 {
-	json_t *object = document(inv, "redhand/hunt/2");
-
-	PUT(object, inv, report, seconds, interrupted);
-	json_print(object, out);
+	json_print(OBJECT(ALL_OF(common_json(inv, "redhand/hunt/2")),
+			  MEMBERS(inv, report, seconds, interrupted)),
+		   out);
 }
 
 static json_t *trigger_json(const struct trigger_set *trigger)
 {
-	json_t *object, *without;
-
-	if (!trigger->known)
-		return json_null();
-	object = json_object();
-	without = json_array();
-	PUT(object, trigger, total, proven, full, minimal);
-	VEC_FOREACH (&trigger->items, item) {
-		json_t *row = json_rate(&item->without);
-
-		set(row, "test", json_text(item->name));
-		PUT(row, item, victim);
-		(void)json_array_append_new(without, row);
-	}
-	set(object, "without", without);
-	PUT(object, trigger, file);
-	return object;
+	return OBJECT(MEMBERS(trigger, total, proven, full, minimal),
+		      KEY("without", EACH(&trigger->items, item,
+					  OBJECT(RATE(&item->without), KEY("test", item->name),
+						 MEMBERS(item, victim)))),
+		      MEMBERS(trigger, file));
 }
 
-static json_t *arms_json(const struct series_entry *s)
+static json_t *series_json(const struct series_entry *s)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&s->arms, arm) {
-		json_t *object = json_rate(&arm->rate);
-
-		PUT(object, arm, name);
-		(void)json_array_append_new(array, object);
-	}
-	return array;
-}
-
-static json_t *series_json(const struct investigation *inv)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&inv->series, s) {
-		json_t *object = json_rate(&s->rate);
-
-		PUT(object, s, command, observer, began_ms);
-		set(object, "last_ms", s->last_ms > 0 ? json_integer(s->last_ms) : json_null());
-		set(object, "arms", arms_json(s));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(RATE(&s->rate), MEMBERS(s, command, observer, began_ms),
+		      KEY("last_ms", OR_NULL(s->last_ms > 0, s->last_ms)),
+		      KEY("arms",
+			  EACH(&s->arms, arm, OBJECT(RATE(&arm->rate), MEMBERS(arm, name)))));
 }
 
 static json_t *beside_run_json(const struct beside_run *run)
 {
 	const struct block_bytes *block = &run->piece->write->block;
-	AUTO(strbuf_deinit) struct strbuf hex = { 0 };
-	json_t *object = json_object();
 
-	for (size_t i = 0; i < block->bytes.len; i++)
-		strbuf_addf(&hex, "%02x", (unsigned char)block->bytes.data[i]);
-	set(object, "trial", count(run->piece->trial));
-	set(object, "evidence", count(run->piece->id));
-	set(object, "moment", json_text(beside_moment_name(run->moment)));
-	set(object, "store", count(block->nth));
-	PUT(object, block, offset);
-	set(object, "memory", json_text(strbuf_str(&hex)));
-	return object;
+	return OBJECT(KEY("trial", run->piece->trial), KEY("evidence", run->piece->id),
+		      KEY("moment", beside_moment_name(run->moment)), KEY("store", block->nth),
+		      MEMBERS(block, offset),
+		      KEY("memory",
+			  json_bytes((const uint8_t *)block->bytes.data, block->bytes.len)));
 }
 
 static json_t *beside_row_json(const struct beside_row *row)
 {
-	json_t *object = json_object();
-
-	PUT(object, row, offset, len, name, watched);
-	set(object, "difference", json_text(beside_difference_name(row->difference)));
-	return object;
+	return OBJECT(MEMBERS(row, offset, len, name, watched),
+		      KEY("difference", beside_difference_name(row->difference)));
 }
 
 static json_t *beside_json(const struct investigation *inv)
 {
-	struct beside beside;
-	json_t *object;
+	AUTO(beside_deinit) struct beside beside = { 0 };
 
 	if (!beside_find(inv, &beside))
 		return json_null();
-	object = json_object();
-	set(object, "failed", beside_run_json(&beside.failed));
-	set(object, "passed", JSON_LIST(&beside.passed, beside_run_json));
-	set(object, "rows", JSON_LIST(&beside.rows, beside_row_json));
-	beside_deinit(&beside);
-	return object;
+	return OBJECT(KEY("failed", beside_run_json(&beside.failed)),
+		      KEY("passed", JSON_LIST(&beside.passed, beside_run_json)),
+		      KEY("rows", JSON_LIST(&beside.rows, beside_row_json)));
 }
 
 void report_investigation_json(const struct investigation *inv, FILE *out)
 {
-	json_t *object = document(inv, "redhand/report/2");
+	const struct series_summary *summary = &inv->summary;
+	const struct notebook *notebook = &inv->notebook;
 
-	PUT(object, inv, root);
-	add_notebook(&inv->notebook, object);
-	set(object, "rate", inv->counted ? json_rate(&inv->summary.rate) : json_null());
-	set(object, "clean_runs_for_99",
-	    inv->clean_runs > 0 ? count(inv->clean_runs) : json_null());
-	set(object, "signatures", JSON_LIST(&inv->summary.signatures.list, signature_json));
-	set(object, "families", families_json(&inv->summary.families));
-	set(object, "series", series_json(inv));
-	set(object, "trigger", trigger_json(&inv->trigger));
-	set(object, "evidence", JSON_LIST(&inv->evidence.list, evidence_json));
-	set(object, "beside", beside_json(inv));
-	json_print(object, out);
+	json_print(OBJECT(ALL_OF(common_json(inv, "redhand/report/2")), MEMBERS(inv, root),
+			  KEY("status", notebook_parked(notebook) ? "parked" : "open"),
+			  KEY("workarounds", EACH(&notebook->workarounds, w, w->text)),
+			  ALL_OF(notebook_json(notebook)),
+			  KEY("rate", OR_NULL(inv->counted, summary->rate)),
+			  KEY("clean_runs_for_99", UNLESS_0(inv->clean_runs)),
+			  KEY("signatures", signatures_json(&summary->signatures)),
+			  KEY("families", families_json(&summary->families)),
+			  KEY("series", JSON_LIST(&inv->series, series_json)),
+			  KEY("trigger", OR_NULL(inv->trigger.known, trigger_json(&inv->trigger))),
+			  KEY("evidence", JSON_LIST(&inv->evidence.list, evidence_json)),
+			  KEY("beside", beside_json(inv))),
+		   out);
 }

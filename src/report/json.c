@@ -43,6 +43,14 @@ static json_t *json_strings(char *const *items)
 	return array;
 }
 
+json_t *json_one(json_t *value)
+{
+	json_t *array = json_array();
+
+	(void)json_array_append_new(array, value);
+	return array;
+}
+
 json_t *json_strv(const struct strv *list)
 {
 	return list->count > 0 ? json_strings(list->items) : json_array();
@@ -58,6 +66,8 @@ json_t *json_said(const struct said *said)
 json_t *json_of(enum json_kind kind, const void *at)
 {
 	switch (kind) {
+	case JSON_OF_JSON:
+		return *(json_t *const *)at;
 	case JSON_OF_TEXT:
 		return json_text(*(char *const *)at);
 	case JSON_OF_ID:
@@ -67,7 +77,7 @@ json_t *json_of(enum json_kind kind, const void *at)
 	case JSON_OF_INT:
 		return json_integer(*(const int *)at);
 	case JSON_OF_U64:
-		return count(*(const uint64_t *)at);
+		return json_integer((json_int_t) * (const uint64_t *)at);
 	case JSON_OF_I64:
 		return json_integer(*(const int64_t *)at);
 	case JSON_OF_BOOL:
@@ -86,6 +96,20 @@ json_t *json_of(enum json_kind kind, const void *at)
 		return json_site(at);
 	}
 	return json_null();
+}
+
+json_t *json_rows(const struct json_row *rows)
+{
+	json_t *object = json_object();
+
+	for (; rows->key || rows->value; rows++)
+		if (rows->key) {
+			(void)json_object_set_new(object, rows->key, rows->value);
+		} else {
+			(void)json_object_update(object, rows->value); /* null has no keys */
+			json_decref(rows->value);
+		}
+	return object;
 }
 
 static void add_ids(const struct said *said, json_t *array)
@@ -118,17 +142,9 @@ json_t *json_command(char *const *words)
 	return open.count > 0 ? json_strings(open.items) : json_array();
 }
 
-void json_add_rate(json_t *object, const struct rate *rate)
-{
-	PUT(object, rate, trials, failed, rate, low, high);
-}
-
 json_t *json_rate(const struct rate *rate)
 {
-	json_t *object = json_object();
-
-	json_add_rate(object, rate);
-	return object;
+	return OBJECT(RATE(rate));
 }
 
 json_t *json_bytes(const uint8_t *bytes, size_t len)
@@ -138,19 +154,6 @@ json_t *json_bytes(const uint8_t *bytes, size_t len)
 	for (size_t i = 0; i < len; i++)
 		strbuf_addf(&sb, "%02x", bytes[i]);
 	return json_string(strbuf_str(&sb));
-}
-
-json_t *json_document(const char *schema, const char *case_dir, char *const *program,
-		      double seconds, bool interrupted)
-{
-	json_t *object = json_object();
-
-	set(object, "schema", json_text(schema));
-	set(object, "case", json_text(case_dir));
-	set(object, "program", json_command(program));
-	set(object, "seconds", json_number(seconds));
-	set(object, "interrupted", json_boolean(interrupted));
-	return object;
 }
 
 static bool printed;
@@ -168,18 +171,16 @@ void report_error_json(const struct err *err, FILE *out)
 {
 	if (printed || err->code == 0)
 		return;
-	json_print(json_pack("{s:s, s:o, s:o}", "schema", "redhand/error/1", "error",
-			     json_text(err->message), "try",
-			     err->remedy[0] != '\0' ? json_text(err->remedy) : json_null()),
+	json_print(OBJECT(KEY("schema", "redhand/error/1"), KEY("error", err->message),
+			  KEY("try", OR_NULL(err->remedy[0] != '\0', err->remedy))),
 		   out);
 }
 
-void json_ledger_basis(json_t *object, const struct ledger_entry *entry)
+json_t *json_ledger_basis(const struct ledger_entry *entry)
 {
-	bool by = entry->by != EXPERIMENT_KINDS;
+	bool by = entry->by != EXPERIMENT_KINDS, out = entry->status == LEDGER_EXCLUDED;
 
-	set(object, "by", by ? json_text(experiment_name(entry->by)) : json_null());
-	set(object, "failing_trials", by ? count(entry->telling) : json_null());
-	set(object, "missed",
-	    by && entry->status == LEDGER_EXCLUDED ? json_real(entry->missed) : json_null());
+	return OBJECT(KEY("by", OR_NULL(by, experiment_name(entry->by))),
+		      KEY("failing_trials", OR_NULL(by, entry->telling)),
+		      KEY("missed", OR_NULL(by && out, entry->missed)));
 }

@@ -10,42 +10,83 @@
 
 /* Helpers for the JSON reports. Private to report/. */
 
-static inline void set(json_t *object, const char *key, json_t *value)
+/*
+ * A document is written as what it is made of:
+ *
+ *	OBJECT(KEY("state", live ? "live" : "freed"), MEMBERS(block, size, allocated),
+ *	       RATE(&arm->rate), KEY("arms", EACH(&s->arms, arm, OBJECT(MEMBERS(arm, name)))))
+ *
+ * KEY: a value as its type is told; what another function made stays as it is. MEMBERS: those of a
+ * struct under their own names. A stack is its site. An array that is no text has no such type, so
+ * it does not compile.
+ */
+struct json_row {
+	const char *key; /* NULL: the keys of `value`, which is an object or null */
+	json_t *value;
+};
+json_t *json_rows(const struct json_row *rows); /* the last one is empty */
+
+static inline struct json_row json_row(const char *key, json_t *value)
 {
-	(void)json_object_set_new(object, key, value);
+	return (struct json_row){ key, value };
 }
 
-static inline json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
+#define OBJECT(...) json_rows((const struct json_row[]){ __VA_ARGS__, { NULL, NULL } })
+#define KEY(name, ...) json_row(name, JSON_VALUE((__VA_ARGS__)))
+#define KEY_IF(condition, name, ...) \
+	json_row(name, (condition) ? JSON_VALUE((__VA_ARGS__)) : NULL) /* else it is not there */
+#define ALL_OF(object) json_row(NULL, object)
+#define MEMBERS(from, ...)                                                                    \
+	MEMBERS_PICK(__VA_ARGS__, MEMBERS_16, MEMBERS_15, MEMBERS_14, MEMBERS_13, MEMBERS_12, \
+		     MEMBERS_11, MEMBERS_10, MEMBERS_9, MEMBERS_8, MEMBERS_7, MEMBERS_6,      \
+		     MEMBERS_5, MEMBERS_4, MEMBERS_3, MEMBERS_2, MEMBERS_1)                   \
+	(from, __VA_ARGS__)
+#define MEMBERS_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, members, ...) members
+#define MEMBERS_1(f, m) json_row(#m, JSON_OF((f)->m))
+#define MEMBERS_2(f, m, ...) MEMBERS_1(f, m), MEMBERS_1(f, __VA_ARGS__)
+#define MEMBERS_3(f, m, ...) MEMBERS_1(f, m), MEMBERS_2(f, __VA_ARGS__)
+#define MEMBERS_4(f, m, ...) MEMBERS_1(f, m), MEMBERS_3(f, __VA_ARGS__)
+#define MEMBERS_5(f, m, ...) MEMBERS_1(f, m), MEMBERS_4(f, __VA_ARGS__)
+#define MEMBERS_6(f, m, ...) MEMBERS_1(f, m), MEMBERS_5(f, __VA_ARGS__)
+#define MEMBERS_7(f, m, ...) MEMBERS_1(f, m), MEMBERS_6(f, __VA_ARGS__)
+#define MEMBERS_8(f, m, ...) MEMBERS_1(f, m), MEMBERS_7(f, __VA_ARGS__)
+#define MEMBERS_9(f, m, ...) MEMBERS_1(f, m), MEMBERS_8(f, __VA_ARGS__)
+#define MEMBERS_10(f, m, ...) MEMBERS_1(f, m), MEMBERS_9(f, __VA_ARGS__)
+#define MEMBERS_11(f, m, ...) MEMBERS_1(f, m), MEMBERS_10(f, __VA_ARGS__)
+#define MEMBERS_12(f, m, ...) MEMBERS_1(f, m), MEMBERS_11(f, __VA_ARGS__)
+#define MEMBERS_13(f, m, ...) MEMBERS_1(f, m), MEMBERS_12(f, __VA_ARGS__)
+#define MEMBERS_14(f, m, ...) MEMBERS_1(f, m), MEMBERS_13(f, __VA_ARGS__)
+#define MEMBERS_15(f, m, ...) MEMBERS_1(f, m), MEMBERS_14(f, __VA_ARGS__)
+#define MEMBERS_16(f, m, ...) MEMBERS_1(f, m), MEMBERS_15(f, __VA_ARGS__)
+#define RATE(of) MEMBERS(of, trials, failed, rate, low, high)
 
-/* Members of a struct under their own names, each as its type is told: PUT(object, window, last,
- * next, count). A stack is its site. An array has no address of such a type, so it does not
- * compile. */
-#define PUT(object, from, ...)                                                               \
-	PUT_PICK(__VA_ARGS__, PUT_16, PUT_15, PUT_14, PUT_13, PUT_12, PUT_11, PUT_10, PUT_9, \
-		 PUT_8, PUT_7, PUT_6, PUT_5, PUT_4, PUT_3, PUT_2, PUT_1)                     \
-	(object, from, __VA_ARGS__)
-#define PUT_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, put, ...) put
-#define PUT_1(o, f, m) set(o, #m, JSON_OF((f)->m))
-#define PUT_2(o, f, m, ...) (PUT_1(o, f, m), PUT_1(o, f, __VA_ARGS__))
-#define PUT_3(o, f, m, ...) (PUT_1(o, f, m), PUT_2(o, f, __VA_ARGS__))
-#define PUT_4(o, f, m, ...) (PUT_1(o, f, m), PUT_3(o, f, __VA_ARGS__))
-#define PUT_5(o, f, m, ...) (PUT_1(o, f, m), PUT_4(o, f, __VA_ARGS__))
-#define PUT_6(o, f, m, ...) (PUT_1(o, f, m), PUT_5(o, f, __VA_ARGS__))
-#define PUT_7(o, f, m, ...) (PUT_1(o, f, m), PUT_6(o, f, __VA_ARGS__))
-#define PUT_8(o, f, m, ...) (PUT_1(o, f, m), PUT_7(o, f, __VA_ARGS__))
-#define PUT_9(o, f, m, ...) (PUT_1(o, f, m), PUT_8(o, f, __VA_ARGS__))
-#define PUT_10(o, f, m, ...) (PUT_1(o, f, m), PUT_9(o, f, __VA_ARGS__))
-#define PUT_11(o, f, m, ...) (PUT_1(o, f, m), PUT_10(o, f, __VA_ARGS__))
-#define PUT_12(o, f, m, ...) (PUT_1(o, f, m), PUT_11(o, f, __VA_ARGS__))
-#define PUT_13(o, f, m, ...) (PUT_1(o, f, m), PUT_12(o, f, __VA_ARGS__))
-#define PUT_14(o, f, m, ...) (PUT_1(o, f, m), PUT_13(o, f, __VA_ARGS__))
-#define PUT_15(o, f, m, ...) (PUT_1(o, f, m), PUT_14(o, f, __VA_ARGS__))
-#define PUT_16(o, f, m, ...) (PUT_1(o, f, m), PUT_15(o, f, __VA_ARGS__))
+/* How the documents of commands that run trials begin. */
+#define DOCUMENT(schema, of)                                \
+	KEY("schema", schema), KEY("case", (of)->case_dir), \
+		KEY("program", json_command((of)->program)), MEMBERS(of, seconds, interrupted)
+
+/* A value, or null: where a condition does not hold; for 0. The value is not looked at then. */
+#define OR_NULL(condition, ...) ((condition) ? JSON_VALUE((__VA_ARGS__)) : json_null())
+#define UNLESS_0(value) OR_NULL((value) != 0, value)
+
+/* A list of a value of each `item` in a VEC; of each that a condition holds for. */
+#define EACH(vec, item, ...) EACH_IF(vec, item, true, __VA_ARGS__)
+#define EACH_IF(vec, item, condition, ...) \
+	EACH_IN(JSON_NAME(list_, __COUNTER__), vec, item, condition, __VA_ARGS__)
+#define EACH_IN(list, vec, item, condition, ...)                                              \
+	({                                                                                    \
+		json_t *list = json_array();                                                  \
+                                                                                              \
+		VEC_FOREACH (vec, item)                                                       \
+			if (condition)                                                        \
+				(void)json_array_append_new(list, JSON_VALUE((__VA_ARGS__))); \
+		list;                                                                         \
+	})
+#define JSON_NAME(a, b) JSON_NAME_OF(a, b)
+#define JSON_NAME_OF(a, b) a##b
 
 enum json_kind {
+	JSON_OF_JSON,
 	JSON_OF_TEXT,
 	JSON_OF_ID,
 	JSON_OF_UINT,
@@ -65,6 +106,7 @@ json_t *json_of(enum json_kind kind, const void *at);
 #define JSON_OF(x) \
 	json_of(_Generic((__typeof__(x) const *)0,                                        \
 			 const char(*)[SIGNATURE_ID_LEN + 1]: JSON_OF_ID,                 \
+			 json_t *const *: JSON_OF_JSON,                                   \
 			 char *const *: JSON_OF_TEXT,                                     \
 			 const char *const *: JSON_OF_TEXT,                               \
 			 const unsigned int *: JSON_OF_UINT,                              \
@@ -79,6 +121,16 @@ json_t *json_of(enum json_kind kind, const void *at);
 			 const struct rate *: JSON_OF_RATE,                               \
 			 const struct stack *: JSON_OF_STACK),                            \
 		&(x))
+#define JSON_VALUE(x) JSON_VALUE_IN(JSON_NAME(value_, __COUNTER__), x)
+#define JSON_VALUE_IN(name, x)          \
+	({                              \
+		__auto_type name = (x); \
+                                        \
+		JSON_OF(name);          \
+	})
+
+/* A list of one; of none for NULL. */
+json_t *json_one(json_t *value);
 
 /* What `make` makes of each in a VEC. */
 #define JSON_LIST(vec, make)                                                  \
@@ -108,8 +160,6 @@ json_t *json_said_ids(const struct said *said);
 /* A command or variables (NULL: none), without their secrets. */
 json_t *json_command(char *const *words);
 
-/* Adds trials, failed, rate, low and high to an object; such an object. */
-void json_add_rate(json_t *object, const struct rate *rate);
 json_t *json_rate(const struct rate *rate);
 
 /* 64-bit values as hexadecimal text: numbers of JSON lose their last bits in most readers. */
@@ -117,19 +167,17 @@ json_t *json_hex(uint64_t value);
 json_t *json_bytes(const uint8_t *bytes, size_t len); /* two digits each */
 
 /* A list of frames; whose code it was (not the C library's routine), with the whole stack, or null
- * for an empty one; a block with its life; what a fault was (crash_json.c). */
+ * for an empty one; a block with its life. */
 json_t *json_stack(const struct stack *stack);
 json_t *json_site(const struct stack *stack);
 json_t *json_block(const struct block_life *block);
 
-/* by, failing_trials and missed of an entry of the ledger, into its object. */
+/* by, failing_trials and missed of an entry of the ledger. */
 struct ledger_entry; /* model/verdict.h */
-void json_ledger_basis(json_t *object, const struct ledger_entry *entry);
-json_t *json_fault(const struct crash *crash);
+json_t *json_ledger_basis(const struct ledger_entry *entry);
 
-/* How the documents of commands that run trials begin. */
-json_t *json_document(const char *schema, const char *case_dir, char *const *program,
-		      double seconds, bool interrupted);
+/* What a fault was. */
+json_t *json_fault(const struct crash *crash);
 
 /* Prints the document and frees it. */
 void json_print(json_t *document, FILE *out);

@@ -10,56 +10,20 @@
 /* Rates of runs that were never asked for are unknown, not zero. */
 static json_t *rate_or_null(const struct rate *rate)
 {
-	return rate->trials > 0 ? json_rate(rate) : json_null();
+	return OR_NULL(rate->trials > 0, *rate);
 }
 
-static json_t *without_json(const struct minimize_result *result)
+static json_t *without_json(const struct minimal_item *item)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&result->items, item) {
-		json_t *object;
-
-		if (item->victim)
-			continue;
-		object = json_object();
-		set(object, "test", json_text(item->name));
-		json_add_rate(object, &item->without);
-		PUT(object, item, wider);
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(KEY("test", item->name), RATE(&item->without), MEMBERS(item, wider));
 }
 
-static json_t *left_json(const struct minimize_result *result)
+static json_t *left_json(const struct minimal_item *item)
 {
-	json_t *array = json_array();
-
-	VEC_FOREACH (&result->doubtful, item) {
-		json_t *object = json_object();
-
-		set(object, "test", json_text(item->name));
-		PUT(object, item, needed);
-		(void)json_array_append_new(array, object);
-	}
-	return array;
+	return OBJECT(KEY("test", item->name), MEMBERS(item, needed));
 }
 
-static void add_signatures(const struct minimize_result *result, json_t *object)
-{
-	json_t *others = json_array(), *target = NULL;
-
-	VEC_FOREACH (&result->signatures.list, s) {
-		if (strcmp(s->signature.id, result->target) == 0)
-			target = signature_json(s);
-		else
-			(void)json_array_append_new(others, signature_json(s));
-	}
-	set(object, "signature", target ? target : json_null());
-	set(object, "other_signatures", others);
-}
-
-void report_minimize_json(const struct minimize_result *result, FILE *out)
+void report_minimize_json(const struct minimize_result *r, FILE *out)
 {
 	static const char *const verdicts[] = { [MINIMAL_SEARCHING] = "searching",
 						[MINIMAL_FOUND] = "minimal",
@@ -72,33 +36,30 @@ void report_minimize_json(const struct minimize_result *result, FILE *out)
 					      [MINIMAL_OTHERS_NONE] = "none",
 					      [MINIMAL_OTHERS_SOME] = "some",
 					      [MINIMAL_OTHERS_ANY] = "any" };
-	json_t *object = json_document("redhand/minimize/1", result->case_dir, result->program,
-				       result->seconds, result->interrupted),
-	       *tests = json_array();
+	const struct signature_summary *target =
+		VEC_FIND(&r->signatures.list, s, strcmp(s->signature.id, r->target) == 0);
 
-	set(object, "verdict", json_text(verdicts[result->verdict]));
-	PUT(object, result, framework, noun, total);
-	VEC_FOREACH (&result->items, item)
-		(void)json_array_append_new(tests, json_text(item->name));
-	set(object, "tests", tests);
-	PUT(object, result, victim, confidence);
-	set(object, "wanted_confidence", json_number(result->wanted));
-	PUT(object, result, trials, other_failures, no_information, earlier, rollbacks);
-	set(object, "trials_to_go", json_number(result->to_go));
-	set(object, "left", left_json(result));
-	PUT(object, result, full, minimal);
-	set(object, "without", without_json(result));
-	set(object, "stand_ins", json_text(others[result->others]));
-	set(object, "full_without_one", rate_or_null(&result->stand_ins));
-	set(object, "reversed", rate_or_null(&result->reversed));
-	set(object, "shuffled", rate_or_null(&result->shuffled));
-	set(object, "order", json_text(orders[result->order]));
-	set(object, "order_p", result->order_checked ? json_number(result->order_p) : json_null());
-	add_signatures(result, object);
-	set(object, "command", json_command(result->argv.items));
-	set(object, "environment", json_command(result->env.items));
-	PUT(object, result, cwd);
-	set(object, "plain", json_boolean(!result->plain_differs));
-	PUT(object, result, advice, file, jobs, seed);
-	json_print(object, out);
+	json_print(
+		OBJECT(DOCUMENT("redhand/minimize/1", r), KEY("verdict", verdicts[r->verdict]),
+		       MEMBERS(r, framework, noun, total),
+		       KEY("tests", EACH(&r->items, item, item->name)),
+		       MEMBERS(r, victim, confidence), KEY("wanted_confidence", r->wanted),
+		       MEMBERS(r, trials, other_failures, no_information, earlier, rollbacks),
+		       KEY("trials_to_go", r->to_go),
+		       KEY("left", JSON_LIST(&r->doubtful, left_json)), MEMBERS(r, full, minimal),
+		       KEY("without", EACH_IF(&r->items, item, !item->victim, without_json(item))),
+		       KEY("stand_ins", others[r->others]),
+		       KEY("full_without_one", rate_or_null(&r->stand_ins)),
+		       KEY("reversed", rate_or_null(&r->reversed)),
+		       KEY("shuffled", rate_or_null(&r->shuffled)), KEY("order", orders[r->order]),
+		       KEY("order_p", OR_NULL(r->order_checked, r->order_p)),
+		       KEY("signature", OR_NULL(target, signature_json(target))),
+		       KEY("other_signatures",
+			   EACH_IF(&r->signatures.list, s, strcmp(s->signature.id, r->target) != 0,
+				   signature_json(s))),
+		       KEY("command", json_command(r->argv.items)),
+		       KEY("environment", json_command(r->env.items)), MEMBERS(r, cwd),
+		       KEY("plain", json_boolean(!r->plain_differs)),
+		       MEMBERS(r, advice, file, jobs, seed)),
+		out);
 }

@@ -1,11 +1,11 @@
 #include "report/report_doctor.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "base/auto.h"
 #include "base/strbuf.h"
+#include "report/json.h"
 #include "report/text.h"
 
 static const char *const status_names[] = {
@@ -90,26 +90,17 @@ static json_t *text_or_null(const char *text)
 	return json_string(strbuf_str(&sb));
 }
 
-static json_t *json_of_findings(const struct finding_list *list)
+static json_t *finding_json(const struct finding *finding)
 {
-	json_t *array = json_array();
+	bool ok = finding->status == FINDING_OK;
 
-	for (size_t i = 0; i < list->count; i++) {
-		const struct finding *finding = &list->items[i];
-		bool ok = finding->status == FINDING_OK;
-
-		(void)json_array_append_new(
-			array,
-			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "id", finding->id, "title",
-				  finding->title, "status", status_names[finding->status], "found",
-				  text_or_null(finding->found), "lost",
-				  text_or_null(ok ? "" : finding->lost), "enable",
-				  text_or_null(ok ? "" : finding->enable)));
-	}
-	return array;
+	return OBJECT(MEMBERS(finding, id, title), KEY("status", status_names[finding->status]),
+		      KEY("found", text_or_null(finding->found)),
+		      KEY("lost", text_or_null(ok ? "" : finding->lost)),
+		      KEY("enable", text_or_null(ok ? "" : finding->enable)));
 }
 
-static json_t *json_of_program(const struct diagnosis *diagnosis)
+static json_t *program_json(const struct diagnosis *diagnosis)
 {
 	static const char *const kinds[] = {
 		[PROGRAM_ELF] = "elf", [PROGRAM_SCRIPT] = "script", [PROGRAM_OTHER] = "other"
@@ -118,43 +109,33 @@ static json_t *json_of_program(const struct diagnosis *diagnosis)
 					     [PROGRAM_LIBC_GLIBC] = "glibc",
 					     [PROGRAM_LIBC_MUSL] = "musl",
 					     [PROGRAM_LIBC_STATIC] = "static" };
-	const struct program_facts *facts = diagnosis->facts;
-	const char *linkage =
-		facts && facts->kind == PROGRAM_ELF ? (facts->dynamic ? "dynamic" : "static") : "";
-	json_t *object, *more;
+	const struct program_facts *f = diagnosis->facts;
 
-	if (!facts)
-		return json_null();
-	object = json_pack("{s:o, s:o, s:s, s:b, s:o, s:o, s:b, s:o, s:o, s:b, s:b, s:s}", "path",
-			   text_or_null(facts->path), "script", text_or_null(facts->script), "kind",
-			   kinds[facts->kind], "runnable", (int)facts->executable, "trouble",
-			   text_or_null(facts->trouble), "machine", text_or_null(facts->machine),
-			   "native", (int)facts->native, "linkage", text_or_null(linkage), "loader",
-			   text_or_null(facts->loader), "pie", (int)facts->pie, "privileged",
-			   (int)facts->privileged, "libc", libcs[facts->libc]);
-	more = json_pack("{s:b, s:b, s:o, s:o, s:o, s:b, s:o, s:b, s:b, s:o}", "stripped",
-			 (int)!facts->symbols, "lines", (int)facts->lines, "build_id",
-			 text_or_null(facts->build_id), "debug_link",
-			 text_or_null(facts->debug_link), "debug_file",
-			 text_or_null(facts->debug_file), "debug_file_lines",
-			 (int)facts->debug_file_lines, "allocator", text_or_null(facts->allocator),
-			 "allocator_inside", (int)facts->allocator_inside, "sanitized",
-			 (int)facts->sanitized, "checks", json_of_findings(&diagnosis->program));
-	(void)json_object_update(object, more);
-	json_decref(more);
-	return object;
+	return OBJECT(KEY("path", text_or_null(f->path)), KEY("script", text_or_null(f->script)),
+		      KEY("kind", kinds[f->kind]), KEY("runnable", f->executable),
+		      KEY("trouble", text_or_null(f->trouble)),
+		      KEY("machine", text_or_null(f->machine)), MEMBERS(f, native),
+		      KEY("linkage",
+			  OR_NULL(f->kind == PROGRAM_ELF, f->dynamic ? "dynamic" : "static")),
+		      KEY("loader", text_or_null(f->loader)), MEMBERS(f, pie, privileged),
+		      KEY("libc", libcs[f->libc]), KEY("stripped", json_boolean(!f->symbols)),
+		      MEMBERS(f, lines), KEY("build_id", text_or_null(f->build_id)),
+		      KEY("debug_link", text_or_null(f->debug_link)),
+		      KEY("debug_file", text_or_null(f->debug_file)), MEMBERS(f, debug_file_lines),
+		      KEY("allocator", text_or_null(f->allocator)),
+		      MEMBERS(f, allocator_inside, sanitized),
+		      KEY("checks", JSON_LIST(&diagnosis->program, finding_json)));
 }
 
 int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err *err)
 {
 	json_t *document =
-		json_pack("{s:s, s:b, s:o, s:o, s:o}", "schema", "redhand/doctor/1", "usable",
-			  (int)diagnosis->usable, "watchers", text_or_null(diagnosis->watchers),
-			  "checks", json_of_findings(&diagnosis->machine), "program",
-			  json_of_program(diagnosis));
-	int r;
+		OBJECT(KEY("schema", "redhand/doctor/1"), MEMBERS(diagnosis, usable),
+		       KEY("watchers", text_or_null(diagnosis->watchers)),
+		       KEY("checks", JSON_LIST(&diagnosis->machine, finding_json)),
+		       KEY("program", OR_NULL(diagnosis->facts, program_json(diagnosis))));
+	int r = json_dumpf(document, out, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 
-	r = document ? json_dumpf(document, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) : -1;
 	json_decref(document);
 	if (r < 0)
 		return err_set(err, -EIO, "cannot write the JSON document");

@@ -6,120 +6,71 @@
 #include "report/json.h"
 #include "report/signature_json.h"
 
-static json_t *slots_json(const struct series_summary *summary)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&summary->slots, s) {
-		json_t *object = json_object();
-
-		PUT(object, s, slot);
-		json_add_rate(object, &s->rate);
-		PUT(object, s, p);
-		set(object, "odd",
-		    json_boolean(summary->odd_slot == (int)(s - summary->slots.items)));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
-}
-
-/* Machines that trials ran on, when that was not this one alone. */
-static json_t *nodes_json(const struct series_summary *summary)
-{
-	json_t *array = json_array();
-
-	VEC_FOREACH (&summary->nodes, n) {
-		json_t *object = json_object();
-
-		set(object, "node", n->node[0] != '\0' ? json_text(n->node) : json_null());
-		json_add_rate(object, &n->rate);
-		PUT(object, n, p);
-		set(object, "odd",
-		    json_boolean(summary->odd_node == (int)(n - summary->nodes.items)));
-		(void)json_array_append_new(array, object);
-	}
-	return array;
-}
-
 static json_t *use_json(const struct resource_use *use)
 {
-	json_t *object = json_object();
-
-	PUT(object, use, wall_mean_s, wall_max_s, user_mean_s, system_mean_s, peak_kib);
-	return object;
+	return OBJECT(MEMBERS(use, wall_mean_s, wall_max_s, user_mean_s, system_mean_s, peak_kib));
 }
 
+/* Machines are told when trials ran on others than this one. */
 void report_repro_json(const struct repro_result *result, FILE *out)
 {
-	const struct series_summary *summary = &result->summary;
-	json_t *object = json_document("redhand/repro/1", result->case_dir, result->program,
-				       result->seconds, result->interrupted);
+	const struct series_summary *s = &result->summary;
+	const struct slot_summary *odd_slot = s->odd_slot < 0 ? NULL : &s->slots.items[s->odd_slot];
+	const struct node_summary *odd_node = s->odd_node < 0 ? NULL : &s->nodes.items[s->odd_node];
 
-	json_add_rate(object, &summary->rate);
-	set(object, "counted", json_text(summary->intermittent ? "intermittent" : "all"));
-	PUT(object, summary, failed_any);
-	set(object, "clean_runs_for_99",
-	    summary->clean_runs_for_99 > 0 ? count(summary->clean_runs_for_99) : json_null());
-	set(object, "clean_runs_for_99_at_low",
-	    summary->clean_runs_at_low > 0 ? count(summary->clean_runs_at_low) : json_null());
-	set(object, "rate_below",
-	    summary->failed_any == 0 ? json_number(summary->clean_bound) : json_null());
-	PUT(object, result, earlier, jobs);
-	set(object, "signatures", signatures_json(&summary->signatures));
-	set(object, "families", families_json(&summary->families));
-	set(object, "slots", slots_json(summary));
-	set(object, "nodes", nodes_json(summary));
-	set(object, "odd_slot",
-	    summary->odd_slot >= 0 ? json_integer(summary->slots.items[summary->odd_slot].slot)
-				   : json_null());
-	set(object, "cut_short", count(summary->crashes));
-	set(object, "places", count(summary->crash_places));
-	set(object, "moves", json_boolean(summary->crash_places > 1));
-	PUT(object, summary, buffered);
-	set(object, "left_processes", count(summary->leftovers));
-	set(object, "use", use_json(&summary->use));
-	json_print(object, out);
+	json_print(
+		OBJECT(DOCUMENT("redhand/repro/1", result), RATE(&s->rate),
+		       KEY("counted", s->intermittent ? "intermittent" : "all"),
+		       MEMBERS(s, failed_any),
+		       KEY("clean_runs_for_99", UNLESS_0(s->clean_runs_for_99)),
+		       KEY("clean_runs_for_99_at_low", UNLESS_0(s->clean_runs_at_low)),
+		       KEY("rate_below", OR_NULL(s->failed_any == 0, s->clean_bound)),
+		       MEMBERS(result, earlier, jobs),
+		       KEY("signatures", signatures_json(&s->signatures)),
+		       KEY("families", families_json(&s->families)),
+		       KEY("slots",
+			   EACH(&s->slots, slot,
+				OBJECT(MEMBERS(slot, slot), RATE(&slot->rate), MEMBERS(slot, p),
+				       KEY("odd", json_boolean(slot == odd_slot))))),
+		       KEY("nodes", EACH(&s->nodes, n,
+					 OBJECT(KEY("node", OR_NULL(n->node[0] != '\0', n->node)),
+						RATE(&n->rate), MEMBERS(n, p),
+						KEY("odd", json_boolean(n == odd_node))))),
+		       KEY("odd_slot", OR_NULL(odd_slot, odd_slot->slot)),
+		       KEY("cut_short", s->crashes), KEY("places", s->crash_places),
+		       KEY("moves", json_boolean(s->crash_places > 1)), MEMBERS(s, buffered),
+		       KEY("left_processes", s->leftovers), KEY("use", use_json(&s->use))),
+		out);
 }
 
 static json_t *times_json(const struct arm_times *t)
 {
-	json_t *object = json_object();
+	return OBJECT(MEMBERS(t, trials), KEY("median_s", OR_NULL(t->trials > 0, t->median_s)),
+		      KEY("ratio", OR_NULL(t->compared, t->ratio)),
+		      KEY("low", OR_NULL(t->compared, t->low)),
+		      KEY("high", OR_NULL(t->compared, t->high)),
+		      KEY("p", OR_NULL(t->compared, t->p)));
+}
 
-	PUT(object, t, trials);
-	set(object, "median_s", t->trials > 0 ? json_number(t->median_s) : json_null());
-	set(object, "ratio", t->compared ? json_number(t->ratio) : json_null());
-	set(object, "low", t->compared ? json_number(t->low) : json_null());
-	set(object, "high", t->compared ? json_number(t->high) : json_null());
-	set(object, "p", t->compared ? json_number(t->p) : json_null());
-	return object;
+static json_t *arm_json(const struct arm_summary *arm, bool first)
+{
+	return OBJECT(MEMBERS(arm, name), RATE(&arm->rate), KEY("p", OR_NULL(!first, arm->p)),
+		      KEY("difference", OR_NULL(!first, arm->difference)),
+		      KEY("difference_low", OR_NULL(!first, arm->difference_low)),
+		      KEY("difference_high", OR_NULL(!first, arm->difference_high)),
+		      KEY("times", times_json(&arm->times)));
 }
 
 void report_compare_json(const struct compare_result *result, FILE *out)
 {
-	json_t *object = json_document("redhand/compare/1", result->case_dir, result->program,
-				       result->seconds, result->interrupted);
 	AUTO(mem_freep) char *sentence = compare_sentence(result);
-	json_t *arms = json_array();
 
-	VEC_FOREACH (&result->arms, arm) {
-		bool first = arm == result->arms.items;
-		json_t *a = json_object();
-
-		PUT(a, arm, name);
-		json_add_rate(a, &arm->rate);
-		set(a, "p", first ? json_null() : json_number(arm->p));
-		set(a, "difference", first ? json_null() : json_number(arm->difference));
-		set(a, "difference_low", first ? json_null() : json_number(arm->difference_low));
-		set(a, "difference_high", first ? json_null() : json_number(arm->difference_high));
-		set(a, "times", times_json(&arm->times));
-		(void)json_array_append_new(arms, a);
-	}
-	set(object, "arms", arms);
-	PUT(object, result, p);
-	set(object, "sentence", json_text(sentence));
-	PUT(object, result, seed);
-	set(object, "shared_files", json_strv(&result->shared));
-	PUT(object, result, stopped_early, stop_reason, earlier);
-	set(object, "signatures", signatures_json(&result->signatures));
-	json_print(object, out);
+	json_print(OBJECT(DOCUMENT("redhand/compare/1", result),
+			  KEY("arms",
+			      EACH(&result->arms, arm, arm_json(arm, arm == result->arms.items))),
+			  MEMBERS(result, p), KEY("sentence", sentence), MEMBERS(result, seed),
+			  KEY("shared_files", result->shared),
+			  MEMBERS(result, stopped_early, stop_reason, earlier),
+			  KEY("signatures", signatures_json(&result->signatures))),
+		   out);
 }

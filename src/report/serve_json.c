@@ -7,11 +7,7 @@
 
 void report_serve_json(const char *case_dir, const char *url, unsigned int port, FILE *out)
 {
-	json_t *object = json_object();
-
-	set(object, "schema", json_text("redhand/serve/1"));
-	set(object, "case", json_text(case_dir));
-	set(object, "url", json_text(url));
-	set(object, "port", json_integer(port));
-	json_print(object, out);
+	json_print(OBJECT(KEY("schema", "redhand/serve/1"), KEY("case", case_dir), KEY("url", url),
+			  KEY("port", port)),
+		   out);
 }

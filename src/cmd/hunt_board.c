@@ -76,13 +76,13 @@ static void show(struct hunt_board *board, const char *what, const struct progre
 	progress_say(&board->progress, clock_s() - board->started_s, strbuf_str(&sb), news);
 }
 
-static void begin(void *ctx, unsigned int number, unsigned int count, const char *title)
+static void begin(void *ctx, unsigned int number, unsigned int count, const char *question)
 {
 	struct hunt_board *board = ctx;
 
 	board->number = number;
 	board->count = count;
-	board->title = words_text(title);
+	board->title = words_named("question", question);
 	show(board, NULL, &(struct progress_news){ 0 });
 }
 

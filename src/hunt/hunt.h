@@ -27,8 +27,8 @@ struct hunt_look {
 
 /* What the user is shown while it runs. Any of these may be NULL. */
 struct hunt_show {
-	/* A question is asked: the `number`-th of `count`; `title` is the id of its words. */
-	void (*begin)(void *ctx, unsigned int number, unsigned int count, const char *title);
+	/* A question is asked: the `number`-th of `count`. */
+	void (*begin)(void *ctx, unsigned int number, unsigned int count, const char *question);
 	/* Something was decided. */
 	void (*say)(void *ctx, const char *stage, const struct said *said);
 	/* A verdict will probably take so many more trials, of which so many fail, and seconds. */

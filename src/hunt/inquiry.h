@@ -113,9 +113,8 @@ void price_of_trials(const struct inquiry *inq, double trials, double slower, st
 
 /* questions.c */
 struct question_ops {
-	const char *name;  /* in the case: "rate" */
-	const char *title; /* id of its words */
-	double share;	   /* of the budget, the most that it may take */
+	const char *name; /* in the case: "rate" */
+	double share;	  /* of the budget, the most that it may take */
 	/* Before the first of its experiments; false: the question does not arise. NULL: none. */
 	bool (*begin)(struct inquiry *inq, struct said *why, int *ret_r);
 	/* Before each choice: what was seen so far becomes evidence. NULL: nothing to do. */

@@ -14,22 +14,14 @@
 #define SHARE_WHOLE 0.5
 
 const struct question_ops questions[QUESTIONS] = {
-	[QUESTION_FAILS] = { .name = "rate", .title = "question:fails", .share = 0.3 },
-	[QUESTION_SETTINGS] = { .name = "causes", .title = "question:settings", .share = 0.15 },
-	[QUESTION_OBSERVER] = { .name = "observers", .title = "question:observer", .share = 0.1 },
-	[QUESTION_HIT] = { .name = "hit", .title = "question:hit", .share = 1 },
-	[QUESTION_WHO] = { .name = "chase",
-			   .title = "question:who",
-			   .share = 1,
-			   .begin = who_begin,
-			   .between = who_between,
-			   .end = who_end },
-	[QUESTION_FEWER] = { .name = "minimize", .title = "question:fewer", .share = 0.4 },
-	[QUESTION_MACHINE] = { .name = "machine", .title = "question:machine", .share = 0.1 },
-	[QUESTION_VERDICT] = { .name = "verdict",
-			       .title = "question:verdict",
-			       .share = 1,
-			       .end = conclude },
+	[QUESTION_FAILS] = { .name = "rate", .share = 0.3 },
+	[QUESTION_SETTINGS] = { .name = "causes", .share = 0.15 },
+	[QUESTION_OBSERVER] = { .name = "observers", .share = 0.1 },
+	[QUESTION_HIT] = { .name = "hit", .share = 1 },
+	[QUESTION_WHO] = { "chase", 1, who_begin, who_between, who_end },
+	[QUESTION_FEWER] = { .name = "minimize", .share = 0.4 },
+	[QUESTION_MACHINE] = { .name = "machine", .share = 0.1 },
+	[QUESTION_VERDICT] = { .name = "verdict", .share = 1, .end = conclude },
 };
 
 void question_show(struct inquiry *inq, enum question question)
@@ -38,7 +30,7 @@ void question_show(struct inquiry *inq, enum question question)
 
 	if (show && show->begin)
 		show->begin(show->ctx, (unsigned int)question + 1, QUESTIONS,
-			    questions[question].title);
+			    questions[question].name);
 }
 
 static double share_of(const struct inquiry *inq, enum question question)

@@ -112,31 +112,12 @@ void md_timeline(const struct investigation *inv, FILE *out)
 	}
 }
 
-/* The first whose reason is told at length: what is confirmed before all others. */
-static const struct ledger_entry *told_at(const struct investigation *inv,
-					  const struct ledger_entry *h, const char *words)
-{
-	const struct ledger_entry *first = h;
-
-	VEC_FOREACH (&inv->verdict.ledger, other) {
-		AUTO(mem_freep) char *same = words_of(&other->because);
-
-		if (!same || strcmp(words, same) != 0)
-			continue;
-		if (other->status == LEDGER_CONFIRMED)
-			return other;
-		first = other < first ? other : first;
-	}
-	return first;
-}
-
 /* One observation may decide several: it is told once. */
 static void put_because(const struct investigation *inv, const struct ledger_entry *h, FILE *out)
 {
-	AUTO(mem_freep) char *words = words_of(&h->because);
-	const struct ledger_entry *told = words ? told_at(inv, h, words) : h;
+	const struct ledger_entry *told = words_because_of(&inv->verdict, h);
 
-	if (told == h || h->by == EXPERIMENT_KINDS) {
+	if (told == h) {
 		md_said(&h->because, out);
 		return;
 	}

@@ -26,6 +26,22 @@ const char *words_text(const char *id)
 	return NULL;
 }
 
+const char *words_named(const char *kind, const char *name)
+{
+	AUTO(mem_freep) char *id = mem_printf("%s:%s", kind, name);
+
+	return words_text(id);
+}
+
+void words_capital(char *text)
+{
+	size_t len = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz") : 0;
+
+	if (len > 0 && (text[len] == '\0' || (text[len] == ' ' && text[len + 1] != '(')) &&
+	    strncmp(text, "struct ", 7) != 0 && strncmp(text, "union ", 6) != 0)
+		text[0] = (char)(text[0] - 'a' + 'A');
+}
+
 static bool is_known(const struct said_value *value)
 {
 	return value && value->kind != SAID_NONE && (value->kind != SAID_SITE || value->text);

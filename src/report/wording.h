@@ -29,6 +29,13 @@ extern const size_t words_verdict_count, words_doubts_count, words_ledger_count,
 /* The text behind an id; NULL: there is none. */
 const char *words_text(const char *id);
 
+/* The text behind "KIND:NAME". */
+const char *words_named(const char *kind, const char *name);
+
+/* As the beginning of a sentence. A name of the program's stays as it is; that of a field begins
+ * with its kind. */
+void words_capital(char *text);
+
 /* Adds the sentence; nothing where nothing is said. */
 void words_add(const struct said *said, struct strbuf *sb);
 
@@ -55,6 +62,11 @@ void words_field(const struct home *home, struct strbuf *sb);
 
 /* "not tested". */
 const char *words_status(enum ledger_status status);
+
+/* One observation may decide several: the entry at which its reason is told, that of what is
+ * confirmed before all others. */
+const struct ledger_entry *words_because_of(const struct verdict *verdict,
+					    const struct ledger_entry *h);
 
 /* "a freed block is used". */
 const char *words_class(enum verdict_class class);

@@ -71,7 +71,5 @@ const size_t words_evidence_count = ARRAY_SIZE(words_evidence_rows);
 
 const char *words_experiment(enum experiment_kind kind)
 {
-	AUTO(mem_freep) char *id = mem_printf("experiment:%s", experiment_name(kind));
-
-	return words_text(id);
+	return words_named("experiment", experiment_name(kind));
 }

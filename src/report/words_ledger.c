@@ -66,3 +66,23 @@ const char *words_status(enum ledger_status status)
 
 	return status < LEDGER_STATUSES ? words[status] : "not tested";
 }
+
+const struct ledger_entry *words_because_of(const struct verdict *verdict,
+					    const struct ledger_entry *h)
+{
+	AUTO(mem_freep) char *words = words_of(&h->because);
+	const struct ledger_entry *first = h;
+
+	if (!words || h->by == EXPERIMENT_KINDS)
+		return h;
+	VEC_FOREACH (&verdict->ledger, other) {
+		AUTO(mem_freep) char *same = words_of(&other->because);
+
+		if (!same || strcmp(words, same) != 0)
+			continue;
+		if (other->status == LEDGER_CONFIRMED)
+			return other;
+		first = other < first ? other : first;
+	}
+	return first;
+}

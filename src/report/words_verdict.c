@@ -157,7 +157,5 @@ const size_t words_verdict_count = ARRAY_SIZE(words_verdict);
 
 const char *words_class(enum verdict_class class)
 {
-	AUTO(mem_freep) char *id = mem_printf("class:%s", verdict_class_name(class));
-
-	return words_text(id);
+	return words_named("class", verdict_class_name(class));
 }

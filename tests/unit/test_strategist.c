@@ -25,9 +25,8 @@ static struct strbuf chosen, left_out;
 static bool may_go_on = true;
 static struct rate of_bench;
 
-const struct question_ops questions[QUESTIONS] = {
-	[QUESTION_WHO] = { .name = "chase", .title = "question:who", .share = 1 }
-};
+const struct question_ops questions[QUESTIONS] = { [QUESTION_WHO] = { .name = "chase",
+								      .share = 1 } };
 
 void question_show(struct inquiry *inq, enum question question)
 {

@@ -228,8 +228,7 @@ static void step_cards(struct chain *chain)
 		if (same_stack(&step->stack, &v->writer) ||
 		    (chain->crash && same_stack(&step->stack, &chain->crash->stack)))
 			continue;
-		if (title[0] >= 'a' && title[0] <= 'z')
-			title[0] = (char)(title[0] - 'a' + 'A');
+		words_capital(title);
 		site_card(chain, i == 0 ? "origin" : id, title, &step->stack);
 	}
 }

@@ -32,15 +32,18 @@ static void put_hypothesis(const struct page *page, const struct ledger_entry *h
 {
 	AUTO(mem_freep) char *id = mem_printf("h-%s", h->id);
 	AUTO(mem_freep) char *text = words_of(&h->text);
-	AUTO(mem_freep) char *because = words_of(&h->because);
+	AUTO(mem_freep) char *because = words_plainly(&h->because);
+	const struct ledger_entry *told = words_because_of(&page->inv->verdict, h);
 
+	words_capital(text);
+	words_capital(because);
 	el(page->h, "tr", "id", id, NULL);
 	el(page->h, "td", NULL);
 	put_status(page, h->status);
 	el_end(page->h);
 	el(page->h, "td", NULL);
-	el_txt(page->h, "code", NULL, h->id);
-	txtf(page->h, " %s", text ? text : "");
+	txt(page->h, text ? text : "");
+	el_txtf(page->h, "small", NULL, " %s", h->id);
 	el_end(page->h);
 	el(page->h, "td", NULL);
 	if (h->by != EXPERIMENT_KINDS)
@@ -49,7 +52,11 @@ static void put_hypothesis(const struct page *page, const struct ledger_entry *h
 	if (h->status == LEDGER_EXCLUDED && h->by != EXPERIMENT_KINDS)
 		txtf(page->h, ", chance to miss it: %.2g %%", h->missed * 100);
 	el_end(page->h);
-	el_txt(page->h, "td", NULL, because);
+	el(page->h, "td", NULL);
+	txt(page->h, told != h ? "The same as for " : because ? because : "");
+	if (told != h)
+		el_link(page->h, NULL, told->id, "#h-%s", told->id);
+	el_end(page->h);
 	cell_ids(page, h->evidence.items, h->evidence.count);
 	el_end(page->h);
 }
@@ -64,7 +71,10 @@ void page_ledger(const struct page *page)
 	static const enum ledger_status order[] = { LEDGER_CONFIRMED, LEDGER_OPEN, LEDGER_EXCLUDED,
 						    LEDGER_UNTESTED };
 
-	section_begin(page, "ledger", "Every explanation, and what became of it", NULL);
+	section_begin(
+		page, "ledger", "Every explanation, and what became of it",
+		"The chance to miss it: that the trials would have looked the same if this were "
+		"behind every second failure.");
 	table_begin(page, "Explanations");
 	put_head(page, "status", "explanation", "experiment", "because", "evidence", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
@@ -79,30 +89,46 @@ void page_ledger(const struct page *page)
 	section_end(page);
 }
 
-static void put_entry(const struct page *page, int64_t ms, const char *stage, const char *text)
+static void put_decision(const struct page *page, const struct said *said)
 {
-	el(page->h, "li", NULL);
-	put_time(page, ms);
-	txt(page->h, " ");
-	el_txt(page->h, "b", NULL, stage);
-	txtf(page->h, " %s", text);
-	el_end(page->h);
+	AUTO(mem_freep) char *text = words_of(said);
+
+	words_capital(text);
+	el_txtf(page->h, "li", NULL, "%s.", text ? text : "");
 }
 
 static void put_choice(const struct page *page, const struct choice_record *c)
 {
-	AUTO(strbuf_deinit) struct strbuf text = { 0 };
-	AUTO(mem_freep) char *why = words_of(&c->why);
+	const char *what = words_named("tried", c->experiment);
 	AUTO(mem_freep) char *brought = words_of(&c->brought);
 
-	strbuf_addf(&text, "experiment %s: %s", c->experiment, why ? why : "");
-	if (c->ended)
-		strbuf_addf(&text,
-			    "; it took %" PRIu64 " trials (expected %.0f), %" PRIu64
-			    " of them failed, and brought: %s",
-			    c->trials, c->expected_trials, c->failures,
-			    brought ? brought : "nothing");
-	put_entry(page, c->time_ms, c->question, strbuf_str(&text));
+	el(page->h, "li", NULL);
+	el_txt(page->h, "b", NULL, what ? what : c->experiment);
+	if (!c->ended)
+		txt(page->h, ": has not ended.");
+	else if (c->trials == 0)
+		txtf(page->h, ": no new trial; %s.", brought ? brought : "");
+	else
+		txtf(page->h, ": %" PRIu64 " trial%s, %" PRIu64 " failed; %s.", c->trials,
+		     c->trials == 1 ? "" : "s", c->failures, brought ? brought : "");
+	el_end(page->h);
+}
+
+/* What follows is about this question; said once for what comes in a row. */
+static void put_question(const struct page *page, int64_t ms, const char *name, const char **now)
+{
+	const char *words = words_named("question", name);
+
+	if (*now && strcmp(*now, name) == 0)
+		return;
+	if (*now)
+		el_end(page->h);
+	*now = name;
+	el(page->h, "h3", NULL);
+	txtf(page->h, "%s ", words ? words : name);
+	put_time(page, ms);
+	el_end(page->h);
+	el(page->h, "ul", "class", "journal", NULL);
 }
 
 bool has_journal(const struct page *page)
@@ -115,33 +141,31 @@ bool has_journal(const struct page *page)
 void page_journal(const struct page *page)
 {
 	const struct investigation *inv = page->inv;
-	size_t d = 0, c = 0;
+	const struct decision *d = inv->decisions.list.items;
+	const struct choice_record *c = inv->choices.list.items;
+	const struct decision *d_end = d + inv->decisions.list.count;
+	const struct choice_record *c_end = c + inv->choices.list.count;
+	const char *question = NULL;
 
-	section_begin(page, "journal", "What was done, and why", NULL);
-	el(page->h, "ol", "class", "journal", NULL);
-	while (d < inv->decisions.list.count || c < inv->choices.list.count) {
-		bool decision = c == inv->choices.list.count ||
-				(d < inv->decisions.list.count &&
-				 inv->decisions.list.items[d].time_ms <=
-					 inv->choices.list.items[c].time_ms);
+	section_begin(page, "journal", "What was done, and why",
+		      "What was asked, what was tried (in bold), and what followed from it.");
+	while (d < d_end || c < c_end) {
+		bool decision = c == c_end || (d < d_end && d->time_ms <= c->time_ms);
 
-		if (decision) {
-			const struct decision *made = &inv->decisions.list.items[d++];
-			AUTO(mem_freep) char *text = words_of(&made->said);
-
-			put_entry(page, made->time_ms, made->stage, text ? text : "");
-		} else {
-			put_choice(page, &inv->choices.list.items[c++]);
-		}
+		put_question(page, decision ? d->time_ms : c->time_ms,
+			     decision ? d->stage : c->question, &question);
+		if (decision)
+			put_decision(page, &d++->said);
+		else
+			put_choice(page, c++);
 	}
-	VEC_FOREACH (&inv->notes.list, note) {
-		AUTO(mem_freep) char *text = words_of(note);
-
-		el(page->h, "li", NULL);
-		el_txt(page->h, "b", NULL, "note");
-		txtf(page->h, " %s", text);
+	if (question)
 		el_end(page->h);
-	}
+	if (inv->notes.list.count > 0)
+		el_txt(page->h, "h3", NULL, "Notes");
+	el(page->h, "ul", "class", "journal", NULL);
+	VEC_FOREACH (&inv->notes.list, note)
+		put_decision(page, note);
 	el_end(page->h);
 	section_end(page);
 }

@@ -27,8 +27,7 @@ char *page_headline(const struct page *page)
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
 			   verdict_never_failed(page->inv) ? "it has not failed"
 							   : words_class(v->class));
-	if (words[0] >= 'a' && words[0] <= 'z')
-		words[0] = (char)(words[0] - 'a' + 'A');
+	words_capital(words);
 	return words;
 }
 
@@ -45,16 +44,6 @@ static void fact_end(const struct page *page)
 	el_end(page->h);
 }
 
-/* And not with a name of the program's, which stays as it is: that of a field begins with its kind.
- */
-static bool begins_with_word(const char *text)
-{
-	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz");
-
-	return len > 0 && text[len] == ' ' && text[len + 1] != '(' &&
-	       strncmp(text, "struct ", 7) != 0 && strncmp(text, "union ", 6) != 0;
-}
-
 /* As a sentence of its own; how often it was caught stands further down. */
 static void put_sentence(const struct page *page, const struct verdict *v)
 {
@@ -65,8 +54,7 @@ static void put_sentence(const struct page *page, const struct verdict *v)
 		return;
 	if (count)
 		*count = '\0';
-	if (begins_with_word(text))
-		text[0] = (char)(text[0] - 'a' + 'A');
+	words_capital(text);
 	txtf(page->h, "%s.", text);
 }
 

@@ -269,15 +269,8 @@ bool said_unpack(const void *bytes, size_t len, struct said *ret)
 	return whole;
 }
 
-/* clang-format off */
-static const struct model_field home_list[] = {
-	FIELD_UPTO(CHOICE, home, kind, HOME_KINDS), FIELD(TEXT, home, key),
-	FIELD(U64, home, block_id), FIELD(TEXT, home, name), FIELD(TEXT, home, field),
-	FIELD(TEXT, home, module), FIELD(U64, home, offset), FIELD(U64, home, len),
-	FIELD(U64, home, address), { 0 },
-};
-const struct model_fields home_fields = FIELDS(home, home_list);
-/* clang-format on */
+MODEL_FIELDS(home_fields, home, FIELD_CHOICE(home, kind, HOME_KINDS),
+	     FIELD(home, key, block_id, name, field, module, offset, len, address));
 
 /* As VEC() makes them. */
 struct any_list {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/members.h"
 #include "base/pack.h"
 #include "model/frame.h"
 #include "model/home.h"
@@ -58,32 +59,21 @@ struct model_fields {
 	const struct model_field *list; /* ends in FIELD_END */
 };
 
-#define FIELD(name, type, member)                                             \
-	{                                                                     \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member) \
-	}
-#define FIELD_SINCE(version, name, type, member)                                                  \
-	{                                                                                         \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member), .since = (version) \
-	}
-#define FIELD_UPTO(name, type, member, end)                                                   \
-	{                                                                                     \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member), .limit = (end) \
-	}
-#define FIELD_UPTO_SINCE(version, name, type, member, end)                                     \
-	{                                                                                      \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member), .limit = (end), \
-		.since = (version)                                                             \
-	}
-#define FIELD_OF(name, type, member, table)                                                   \
-	{                                                                                     \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member), .of = &(table) \
-	}
-#define FIELD_OF_SINCE(version, name, type, member, table)                                     \
-	{                                                                                      \
-		.kind = FIELD_##name, .offset = offsetof(struct type, member), .of = &(table), \
-		.since = (version)                                                             \
-	}
+/* Rows of a table. FIELD: members as their types are told; an enum must be a choice. */
+#define FIELD(type, ...) FOR_MEMBERS(FIELD_ROW, (0, type), __VA_ARGS__)
+#define FIELD_SINCE(version, type, ...) FOR_MEMBERS(FIELD_ROW, (version, type), __VA_ARGS__)
+#define FIELD_CHOICE(type, member, end) FIELD_CHOICE_SINCE(0, type, member, end)
+#define FIELD_CHOICE_SINCE(version, type, member, end) \
+	FIELD_AS(FIELD_CHOICE, version, type, member, .limit = (end))
+#define FIELD_NUMBERS(type, ...) FOR_MEMBERS(FIELD_ROW_NUMBERS, type, __VA_ARGS__)
+#define FIELD_LIST(table, type, ...) \
+	FOR_MEMBERS(FIELD_ROW_OF, (FIELD_LIST, table, type), __VA_ARGS__)
+#define FIELD_PART(table, type, ...) \
+	FOR_MEMBERS(FIELD_ROW_OF, (FIELD_PART, table, type), __VA_ARGS__)
+#define FIELD_STRUCT(table, type, ...) \
+	FOR_MEMBERS(FIELD_ROW_OF, (FIELD_STRUCT, table, type), __VA_ARGS__)
+#define FIELD_STRUCT_SINCE(version, table, type, member) \
+	FIELD_AS(FIELD_STRUCT, version, type, member, .of = &(table))
 #define FIELD_BY(function)                             \
 	{                                              \
 		.kind = FIELD_HOOK, .hook = (function) \
@@ -92,9 +82,42 @@ struct model_fields {
 	{                                                                 \
 		.kind = FIELD_OLD, .since = (version), .hook = (function) \
 	}
-#define FIELDS(type, table)                                  \
-	{                                                    \
-		.size = sizeof(struct type), .list = (table) \
+
+#define FIELD_AS(as, version, type, member, ...)                                           \
+	{                                                                                  \
+		.kind = (as), .offset = offsetof(struct type, member), .since = (version), \
+		__VA_ARGS__                                                                \
+	}
+#define FIELD_ROW(of, member) FIELD_ROW_IN(FIELD_BOTH of, member)
+#define FIELD_ROW_IN(...) FIELD_ROW_AS(__VA_ARGS__)
+#define FIELD_ROW_AS(version, type, member)                                     \
+	FIELD_AS(FIELD_KIND(((struct type *)0)->member), version, type, member, \
+		 .limit = FIELD_ROOM(((struct type *)0)->member))
+#define FIELD_ROW_OF(of, member) FIELD_ROW_OF_IN(FIELD_BOTH of, member)
+#define FIELD_ROW_OF_IN(...) FIELD_ROW_OF_AS(__VA_ARGS__)
+#define FIELD_ROW_OF_AS(as, table, type, member) FIELD_AS(as, 0, type, member, .of = &(table))
+#define FIELD_ROW_NUMBERS(type, member) FIELD_AS(FIELD_NUMBERS, 0, type, member)
+#define FIELD_BOTH(...) __VA_ARGS__
+#define FIELD_ROOM(member) (FIELD_KIND(member) == FIELD_CHARS ? sizeof(member) : 0)
+#define FIELD_KIND(member) \
+	_Generic(&(member),                            \
+		 char(*)[sizeof(member)]: FIELD_CHARS, \
+		 char **: FIELD_TEXT,                  \
+		 const char **: FIELD_TEXT,            \
+		 uint64_t *: FIELD_U64,                \
+		 int64_t *: FIELD_U64,                 \
+		 unsigned int *: FIELD_UINT,           \
+		 int *: FIELD_INT,                     \
+		 bool *: FIELD_BOOL,                   \
+		 double *: FIELD_REAL,                 \
+		 struct strv *: FIELD_STRV,            \
+		 struct strbuf *: FIELD_BYTES,         \
+		 struct stack *: FIELD_STACK,          \
+		 struct said *: FIELD_SAID,            \
+		 struct said_list *: FIELD_SAID_LIST)
+#define MODEL_FIELDS(name, type, ...)                                                           \
+	const struct model_fields name = {                                                      \
+		sizeof(struct type), (const struct model_field[]){ __VA_ARGS__, { FIELD_END } } \
 	}
 
 /* Of the types that several others have in them. */

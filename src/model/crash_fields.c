@@ -4,24 +4,13 @@
 #include "model/archive.h"
 #include "model/crash.h"
 
-/* clang-format off */
-static const struct model_field block_list[] = {
-	FIELD(TEXT, block_life, via), FIELD(U64, block_life, value), FIELD(U64, block_life, id),
-	FIELD(TEXT, block_life, key), FIELD(U64, block_life, start), FIELD(U64, block_life, size),
-	FIELD_UPTO(CHOICE, block_life, state, BLOCK_FREED + 1), FIELD(BOOL, block_life, telling),
-	FIELD(BOOL, block_life, former), FIELD(BOOL, block_life, beyond),
-	FIELD(BOOL, block_life, python), FIELD(U64, block_life, freed_events),
-	FIELD(STACK, block_life, allocated), FIELD(STACK, block_life, freed),
-	FIELD_SINCE(2, BOOL, block_life, poison), FIELD_SINCE(9, BOOL, block_life, left), { 0 },
-};
-const struct model_fields block_fields = FIELDS(block_life, block_list);
+MODEL_FIELDS(block_fields, block_life, FIELD(block_life, via, value, id, key, start, size),
+	     FIELD_CHOICE(block_life, state, BLOCK_FREED + 1),
+	     FIELD(block_life, telling, former, beyond, python, freed_events, allocated, freed),
+	     FIELD_SINCE(2, block_life, poison), FIELD_SINCE(9, block_life, left));
 
-static const struct model_field cut_list[] = {
-	FIELD(U64, file_cut, trial), FIELD(INT, file_cut, pid), FIELD(TEXT, file_cut, program),
-	FIELD(TEXT, file_cut, how), FIELD(U64, file_cut, old_size), FIELD(U64, file_cut, new_size),
-	FIELD(REAL, file_cut, before_s), FIELD(STACK, file_cut, stack), { 0 },
-};
-const struct model_fields cut_fields = FIELDS(file_cut, cut_list);
+MODEL_FIELDS(cut_fields, file_cut,
+	     FIELD(file_cut, trial, pid, program, how, old_size, new_size, before_s, stack));
 
 static void registers(struct archive *a, void *object)
 {
@@ -35,22 +24,15 @@ static void registers(struct archive *a, void *object)
 	}
 }
 
-static const struct model_field crash_list[] = {
-	FIELD(INT, crash, pid), FIELD(INT, crash, tid), FIELD(TEXT, crash, program),
-	FIELD(TEXT, crash, command), FIELD(TEXT, crash, thread), FIELD(INT, crash, signal),
-	FIELD(INT, crash, code), FIELD(BOOL, crash, hidden), FIELD(BOOL, crash, from_outside),
-	FIELD(U64, crash, address), FIELD(U64, crash, realtime_ns),
-	FIELD_UPTO(CHOICE, crash, fault, FAULT_CLASSES), FIELD_SINCE(11, SAID, crash, words),
-	FIELD(TEXT, crash, abort_message), FIELD(TEXT, crash, instruction),
-	FIELD(TEXT, crash, origin), FIELD(STACK, crash, stack),
-	FIELD_OF(LIST, crash, blocks, block_fields), FIELD(TEXT, crash, file),
-	FIELD(U64, crash, file_inode), FIELD(U64, crash, file_device), FIELD(U64, crash, mapped),
-	FIELD(U64, crash, present), FIELD_OF(PART, crash, cut, cut_fields), FIELD_BY(registers),
-	FIELD(U64, crash, write_us), FIELD(BOOL, crash, cut_short),
-	FIELD_SINCE(2, BOOL, crash, write), { 0 },
-};
-const struct model_fields crash_fields = FIELDS(crash, crash_list);
-/* clang-format on */
+MODEL_FIELDS(crash_fields, crash,
+	     FIELD(crash, pid, tid, program, command, thread, signal, code, hidden, from_outside,
+		   address, realtime_ns),
+	     FIELD_CHOICE(crash, fault, FAULT_CLASSES), FIELD_SINCE(11, crash, words),
+	     FIELD(crash, abort_message, instruction, origin, stack),
+	     FIELD_LIST(block_fields, crash, blocks),
+	     FIELD(crash, file, file_inode, file_device, mapped, present),
+	     FIELD_PART(cut_fields, crash, cut), FIELD_BY(registers),
+	     FIELD(crash, write_us, cut_short), FIELD_SINCE(2, crash, write));
 
 void block_life_deinit(struct block_life *block)
 {

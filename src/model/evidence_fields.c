@@ -9,35 +9,22 @@
 
 #define EVIDENCE_VERSION 19
 
-/* clang-format off */
-static const struct model_field store_code_list[] = {
-	FIELD(BOOL, store_code, certain), FIELD_UPTO(CHOICE, store_code, form, STORE_FORMS),
-	FIELD_UPTO(CHOICE, store_code, base, ADDRESS_BASES), FIELD(U64, store_code, pointer),
-	FIELD(U64, store_code, displacement), FIELD(BOOL, store_code, string),
-	FIELD(BOOL, store_code, indexed), FIELD(BOOL, store_code, moves_base),
-	FIELD(BOOL, store_code, immediate), FIELD_UPTO(CHOICE, store_code, source, POINTER_SOURCES),
-	FIELD(BOOL, store_code, changed), FIELD(BOOL, store_code, joined),
-	FIELD(UINT, store_code, motion), { 0 },
-};
-static const struct model_fields store_code_fields = FIELDS(store_code, store_code_list);
+static MODEL_FIELDS(store_code_fields, store_code, FIELD(store_code, certain),
+		    FIELD_CHOICE(store_code, form, STORE_FORMS),
+		    FIELD_CHOICE(store_code, base, ADDRESS_BASES),
+		    FIELD(store_code, pointer, displacement, string, indexed, moves_base,
+			  immediate),
+		    FIELD_CHOICE(store_code, source, POINTER_SOURCES),
+		    FIELD(store_code, changed, joined, motion));
 
-static const struct model_field value_found_list[] = {
-	FIELD(BOOL, value_found, known), FIELD(UINT, value_found, step),
-	FIELD(UINT, value_found, steps), FIELD_UPTO(CHOICE, value_found, leads, VALUE_LEADS),
-	FIELD(BOOL, value_found, at_start), FIELD(BOOL, value_found, leads_recycled),
-	FIELD(BOOL, value_found, jumped), FIELD(BOOL, value_found, indexed),
-	FIELD(BOOL, value_found, read_by_code), FIELD(UINT, value_found, other_places),
-	FIELD(BOOL, value_found, replaced), FIELD(BOOL, value_found, outlived),
-	FIELD(BOOL, value_found, strayed), FIELD(BOOL, value_found, runtime),
-	FIELD(BOOL, value_found, place_reused), FIELD(BOOL, value_found, owner_reached), { 0 },
-};
-static const struct model_fields value_found_fields = FIELDS(value_found, value_found_list);
+static MODEL_FIELDS(value_found_fields, value_found, FIELD(value_found, known, step, steps),
+		    FIELD_CHOICE(value_found, leads, VALUE_LEADS),
+		    FIELD(value_found, at_start, leads_recycled, jumped, indexed, read_by_code,
+			  other_places, replaced, outlived, strayed, runtime, place_reused,
+			  owner_reached));
 
-static const struct model_field write_parts_list[] = {
-	FIELD(BOOL, write_parts, known), FIELD(UINT, write_parts, whole),
-	FIELD(UINT, write_parts, writers), FIELD(BOOL, write_parts, covered), { 0 },
-};
-static const struct model_fields write_parts_fields = FIELDS(write_parts, write_parts_list);
+static MODEL_FIELDS(write_parts_fields, write_parts,
+		    FIELD(write_parts, known, whole, writers, covered));
 
 /* Before version 5 a write had the meaning of what was seen in its flags. As facts that mean the
  * same; what else was seen is lost. */
@@ -107,106 +94,65 @@ static void from_old_flags(struct archive *a, void *object)
 						 : FREE_SEEN;
 }
 
-static const struct model_field block_bytes_list[] = {
-	FIELD(BYTES, block_bytes, bytes), FIELD(U64, block_bytes, offset),
-	FIELD(U64, block_bytes, nth), { 0 },
-};
-static const struct model_fields block_bytes_fields = FIELDS(block_bytes, block_bytes_list);
+static MODEL_FIELDS(block_bytes_fields, block_bytes, FIELD(block_bytes, bytes, offset, nth));
 
-static const struct model_field write_seen_list[] = {
-	FIELD_OF(STRUCT, write_seen, home, home_fields),
-	FIELD_OF(PART, write_seen, victim, block_fields), FIELD(TEXT, write_seen, instruction),
-	FIELD(UINT, write_seen, width), FIELD(U64, write_seen, store_start),
-	FIELD(U64, write_seen, store_len), FIELD_UPTO(CHOICE, write_seen, fit, FIT_KINDS),
-	FIELD(U64, write_seen, old), FIELD(U64, write_seen, new),
-	FIELD_UPTO(CHOICE, write_seen, value_len, sizeof(uint64_t) + 1),
-	FIELD(UINT, write_seen, flags), FIELD(STACK, write_seen, writer),
-	FIELD(INT, write_seen, tid), FIELD(TEXT, write_seen, thread),
-	FIELD(U64, write_seen, when_ns), FIELD_OF(PART, write_seen, base, block_fields),
-	FIELD_OF(PART, write_seen, target, block_fields),
-	FIELD_OF(STRUCT, write_seen, source, home_fields),
-	FIELD_UPTO(CHOICE, write_seen, source_state, SOURCE_STATES), FIELD(U64, write_seen, age),
-	FIELD_BEFORE(5, from_old_flags),
-	FIELD_OF_SINCE(5, STRUCT, write_seen, code, store_code_fields),
-	FIELD_OF_SINCE(5, STRUCT, write_seen, found, value_found_fields),
-	FIELD_OF_SINCE(5, STRUCT, write_seen, parts, write_parts_fields),
-	FIELD_SINCE(5, U64, write_seen, nth_of_block),
-	FIELD_SINCE(5, U64, write_seen, nth_of_object),
-	FIELD_SINCE(5, BOOL, write_seen, new_was_block),
-	FIELD_UPTO_SINCE(5, CHOICE, write_seen, free_basis, FREE_BASES),
-	FIELD_SINCE(7, BOOL, write_seen, copy), FIELD_SINCE(14, TEXT, write_seen, registers),
-	FIELD_OF_SINCE(18, STRUCT, write_seen, block, block_bytes_fields), { 0 },
-};
-static const struct model_fields write_seen_fields = FIELDS(write_seen, write_seen_list);
+static MODEL_FIELDS(write_seen_fields, write_seen, FIELD_STRUCT(home_fields, write_seen, home),
+		    FIELD_PART(block_fields, write_seen, victim),
+		    FIELD(write_seen, instruction, width, store_start, store_len),
+		    FIELD_CHOICE(write_seen, fit, FIT_KINDS), FIELD(write_seen, old, new),
+		    FIELD_CHOICE(write_seen, value_len, sizeof(uint64_t) + 1),
+		    FIELD(write_seen, flags, writer, tid, thread, when_ns),
+		    FIELD_PART(block_fields, write_seen, base, target),
+		    FIELD_STRUCT(home_fields, write_seen, source),
+		    FIELD_CHOICE(write_seen, source_state, SOURCE_STATES), FIELD(write_seen, age),
+		    FIELD_BEFORE(5, from_old_flags),
+		    FIELD_STRUCT_SINCE(5, store_code_fields, write_seen, code),
+		    FIELD_STRUCT_SINCE(5, value_found_fields, write_seen, found),
+		    FIELD_STRUCT_SINCE(5, write_parts_fields, write_seen, parts),
+		    FIELD_SINCE(5, write_seen, nth_of_block, nth_of_object, new_was_block),
+		    FIELD_CHOICE_SINCE(5, write_seen, free_basis, FREE_BASES),
+		    FIELD_SINCE(7, write_seen, copy), FIELD_SINCE(14, write_seen, registers),
+		    FIELD_STRUCT_SINCE(18, block_bytes_fields, write_seen, block));
 
-static const struct model_field watch_list[] = {
-	FIELD_OF(STRUCT, watch_account, home, home_fields),
-	FIELD_OF(PART, watch_account, victim, block_fields), FIELD(TEXT, watch_account, mode),
-	FIELD(BOOL, watch_account, victim_watched), FIELD(BOOL, watch_account, since_birth),
-	FIELD(BOOL, watch_account, kernel_writes), FIELD(U64, watch_account, hits),
-	FIELD(UINT, watch_account, threads), FIELD(BOOL, watch_account, value_known),
-	FIELD(U64, watch_account, value), FIELD(U64, watch_account, birth_value), { 0 },
-};
-static const struct model_fields watch_fields = FIELDS(watch_account, watch_list);
+static MODEL_FIELDS(watch_fields, watch_account, FIELD_STRUCT(home_fields, watch_account, home),
+		    FIELD_PART(block_fields, watch_account, victim),
+		    FIELD(watch_account, mode, victim_watched, since_birth, kernel_writes, hits,
+			  threads, value_known, value, birth_value));
 
-static const struct model_field outside_list[] = {
-	FIELD_OF(STRUCT, outside_change, home, home_fields),
-	FIELD_OF(PART, outside_change, victim, block_fields), FIELD(U64, outside_change, old),
-	FIELD(U64, outside_change, new),
-	FIELD_UPTO(CHOICE, outside_change, value_len, sizeof(uint64_t) + 1),
-	FIELD(BOOL, outside_change, kernel_writes), FIELD(BOOL, outside_change, gap),
-	FIELD_SINCE(15, SAID_LIST, outside_change, between), { 0 },
-};
-static const struct model_fields outside_fields = FIELDS(outside_change, outside_list);
+static MODEL_FIELDS(outside_fields, outside_change, FIELD_STRUCT(home_fields, outside_change, home),
+		    FIELD_PART(block_fields, outside_change, victim),
+		    FIELD(outside_change, old, new),
+		    FIELD_CHOICE(outside_change, value_len, sizeof(uint64_t) + 1),
+		    FIELD(outside_change, kernel_writes, gap),
+		    FIELD_SINCE(15, outside_change, between));
 
-static const struct model_field conflation_list[] = {
-	FIELD(U64, conflation_seen, address), FIELD(U64, conflation_seen, offset),
-	FIELD(U64, conflation_seen, first_id), FIELD(U64, conflation_seen, second_id),
-	FIELD(TEXT, conflation_seen, first_key), FIELD(TEXT, conflation_seen, second_key),
-	FIELD(U64, conflation_seen, first_value), FIELD(U64, conflation_seen, second_value),
-	FIELD_UPTO(CHOICE, conflation_seen, value_len, sizeof(uint64_t) + 1),
-	FIELD_OF(PART, conflation_seen, first, block_fields),
-	FIELD_OF(PART, conflation_seen, second, block_fields),
-	FIELD(BOOL, conflation_seen, watched), { 0 },
-};
-static const struct model_fields conflation_fields = FIELDS(conflation_seen, conflation_list);
+static MODEL_FIELDS(conflation_fields, conflation_seen,
+		    FIELD(conflation_seen, address, offset, first_id, second_id, first_key,
+			  second_key, first_value, second_value),
+		    FIELD_CHOICE(conflation_seen, value_len, sizeof(uint64_t) + 1),
+		    FIELD_PART(block_fields, conflation_seen, first, second),
+		    FIELD(conflation_seen, watched));
 
-static const struct model_field freed_use_list[] = {
-	FIELD_OF(PART, freed_use, block, block_fields), FIELD(U64, freed_use, offset),
-	FIELD(BOOL, freed_use, write), FIELD(TEXT, freed_use, instruction),
-	FIELD(STACK, freed_use, user), FIELD(BOOL, freed_use, poison),
-	FIELD_SINCE(4, BOOL, freed_use, place_reused), FIELD_SINCE(6, BOOL, freed_use, fenced),
-	FIELD_SINCE(6, U64, freed_use, width), FIELD_SINCE(8, BOOL, freed_use, first),
-	FIELD_SINCE(13, BOOL, freed_use, unpointed),
-	FIELD_OF_SINCE(16, STRUCT, freed_use, from, home_fields), { 0 },
-};
-static const struct model_fields freed_use_fields = FIELDS(freed_use, freed_use_list);
+static MODEL_FIELDS(freed_use_fields, freed_use, FIELD_PART(block_fields, freed_use, block),
+		    FIELD(freed_use, offset, write, instruction, user, poison),
+		    FIELD_SINCE(4, freed_use, place_reused),
+		    FIELD_SINCE(6, freed_use, fenced, width), FIELD_SINCE(8, freed_use, first),
+		    FIELD_SINCE(13, freed_use, unpointed),
+		    FIELD_STRUCT_SINCE(16, home_fields, freed_use, from));
 
-static const struct model_field reported_list[] = {
-	FIELD_UPTO(CHOICE, reported, kind, REPORTED_KINDS), FIELD(TEXT, reported, tool),
-	FIELD(TEXT, reported, what), FIELD(BOOL, reported, write), FIELD(U64, reported, width),
-	FIELD(U64, reported, offset), FIELD_OF(PART, reported, block, block_fields),
-	FIELD(STACK, reported, user), FIELD(STACK, reported, other), { 0 },
-};
-static const struct model_fields reported_fields = FIELDS(reported, reported_list);
+static MODEL_FIELDS(reported_fields, reported, FIELD_CHOICE(reported, kind, REPORTED_KINDS),
+		    FIELD(reported, tool, what, write, width, offset),
+		    FIELD_PART(block_fields, reported, block), FIELD(reported, user, other));
 
-static const struct model_field holder_list[] = {
-	FIELD_OF(STRUCT, holder_seen, home, home_fields),
-	FIELD_OF(PART, holder_seen, holder, block_fields),
-	FIELD_OF(PART, holder_seen, target, block_fields), FIELD(STACK, holder_seen, written_by),
-	FIELD(BOOL, holder_seen, used), FIELD(BOOL, holder_seen, exact),
-	FIELD(BOOL, holder_seen, on_stack_too), FIELD_SINCE(3, BOOL, holder_seen, frame),
-	FIELD_SINCE(17, BOOL, holder_seen, counted), { 0 },
-};
-static const struct model_fields holder_fields = FIELDS(holder_seen, holder_list);
+static MODEL_FIELDS(holder_fields, holder_seen, FIELD_STRUCT(home_fields, holder_seen, home),
+		    FIELD_PART(block_fields, holder_seen, holder, target),
+		    FIELD(holder_seen, written_by, used, exact, on_stack_too),
+		    FIELD_SINCE(3, holder_seen, frame), FIELD_SINCE(17, holder_seen, counted));
 
-static const struct model_field bad_free_list[] = {
-	FIELD_UPTO(CHOICE, bad_free, kind, BAD_FREE_KINDS), FIELD(U64, bad_free, pointer),
-	FIELD_OF(PART, bad_free, block, block_fields), FIELD(STACK, bad_free, second),
-	FIELD(TEXT, bad_free, how), FIELD_SINCE(4, BOOL, bad_free, named),
-	FIELD_SINCE(19, U64, bad_free, owners), { 0 },
-};
-static const struct model_fields bad_free_fields = FIELDS(bad_free, bad_free_list);
+static MODEL_FIELDS(bad_free_fields, bad_free, FIELD_CHOICE(bad_free, kind, BAD_FREE_KINDS),
+		    FIELD(bad_free, pointer), FIELD_PART(block_fields, bad_free, block),
+		    FIELD(bad_free, second, how), FIELD_SINCE(4, bad_free, named),
+		    FIELD_SINCE(19, bad_free, owners));
 
 /* Where the damage went on was a yes or no before version 5, and which block it was is lost. */
 static void old_canary(struct archive *a, void *object)
@@ -221,70 +167,41 @@ static void old_canary(struct archive *a, void *object)
 		c->goes_on_at = mem_strdup("another block");
 }
 
-static const struct model_field canary_list[] = {
-	FIELD_UPTO(CHOICE, canary_broken, side, CANARY_SIDES),
-	FIELD_OF(PART, canary_broken, block, block_fields), FIELD(U64, canary_broken, offset),
-	FIELD(U64, canary_broken, len), FIELD_SINCE(5, TEXT, canary_broken, goes_on_at),
-	FIELD_BEFORE(5, old_canary), FIELD(BYTES, canary_broken, expected),
-	FIELD(BYTES, canary_broken, found), FIELD(TEXT, canary_broken, last_whole),
-	FIELD(TEXT, canary_broken, first_broken), FIELD_SINCE(7, STACK, canary_broken, writer),
-	FIELD_SINCE(7, TEXT, canary_broken, instruction), { 0 },
-};
-static const struct model_fields canary_fields = FIELDS(canary_broken, canary_list);
+static MODEL_FIELDS(canary_fields, canary_broken, FIELD_CHOICE(canary_broken, side, CANARY_SIDES),
+		    FIELD_PART(block_fields, canary_broken, block),
+		    FIELD(canary_broken, offset, len), FIELD_SINCE(5, canary_broken, goes_on_at),
+		    FIELD_BEFORE(5, old_canary),
+		    FIELD(canary_broken, expected, found, last_whole, first_broken),
+		    FIELD_SINCE(7, canary_broken, writer, instruction));
 
-static const struct model_field mapping_list[] = {
-	FIELD(TEXT, mapping_cut, file), FIELD(U64, mapping_cut, mapped),
-	FIELD(U64, mapping_cut, present), FIELD_OF(PART, mapping_cut, cut, cut_fields),
-	FIELD(STACK, mapping_cut, user), { 0 },
-};
-static const struct model_fields mapping_fields = FIELDS(mapping_cut, mapping_list);
+static MODEL_FIELDS(mapping_fields, mapping_cut, FIELD(mapping_cut, file, mapped, present),
+		    FIELD_PART(cut_fields, mapping_cut, cut), FIELD(mapping_cut, user));
 
-static const struct model_field odds_list[] = {
-	FIELD_OF(STRUCT, odds_seen, home, home_fields), FIELD(STACK, odds_seen, allocated),
-	FIELD(U64, odds_seen, garbage), FIELD(U64, odds_seen, garbage_failed),
-	FIELD(U64, odds_seen, zeroed), FIELD(U64, odds_seen, zeroed_failed),
-	FIELD(REAL, odds_seen, p), FIELD_SINCE(7, BOOL, odds_seen, otherwise), { 0 },
-};
-static const struct model_fields odds_fields = FIELDS(odds_seen, odds_list);
+static MODEL_FIELDS(odds_fields, odds_seen, FIELD_STRUCT(home_fields, odds_seen, home),
+		    FIELD(odds_seen, allocated, garbage, garbage_failed, zeroed, zeroed_failed, p),
+		    FIELD_SINCE(7, odds_seen, otherwise));
 
-static const struct model_field fault_value_list[] = {
-	FIELD(BOOL, fault_value, divisor), FIELD(U64, fault_value, value),
-	FIELD_UPTO(CHOICE, fault_value, source, POINTER_SOURCES),
-	FIELD_OF(STRUCT, fault_value, home, home_fields), FIELD(TEXT, fault_value, returned_by),
-	{ 0 },
-};
-static const struct model_fields fault_value_fields = FIELDS(fault_value, fault_value_list);
+static MODEL_FIELDS(fault_value_fields, fault_value, FIELD(fault_value, divisor, value),
+		    FIELD_CHOICE(fault_value, source, POINTER_SOURCES),
+		    FIELD_STRUCT(home_fields, fault_value, home), FIELD(fault_value, returned_by));
 
-static const struct model_field party_list[] = {
-	FIELD(STACK, reference_party, at), FIELD(U64, reference_party, taken),
-	FIELD(U64, reference_party, given), FIELD_SINCE(17, BOOL, reference_party, alone), { 0 },
-};
-static const struct model_fields party_fields = FIELDS(reference_party, party_list);
+static MODEL_FIELDS(party_fields, reference_party, FIELD(reference_party, at, taken, given),
+		    FIELD_SINCE(17, reference_party, alone));
 
-static const struct model_field account_list[] = {
-	FIELD_OF(STRUCT, reference_account, home, home_fields),
-	FIELD_OF(PART, reference_account, block, block_fields),
-	FIELD_OF(LIST, reference_account, parties, party_fields), { 0 },
-};
-static const struct model_fields account_fields = FIELDS(reference_account, account_list);
+static MODEL_FIELDS(account_fields, reference_account,
+		    FIELD_STRUCT(home_fields, reference_account, home),
+		    FIELD_PART(block_fields, reference_account, block),
+		    FIELD_LIST(party_fields, reference_account, parties));
 
-static const struct model_field growth_list[] = {
-	FIELD(TEXT, growth_seen, key), FIELD(STACK, growth_seen, site),
-	FIELD(REAL, growth_seen, blocks_per_test), FIELD(REAL, growth_seen, bytes_per_test),
-	FIELD(REAL, growth_seen, p), FIELD(U64, growth_seen, tests), FIELD(U64, growth_seen, rises),
-	FIELD(UINT, growth_seen, trials), FIELD(UINT, growth_seen, usable),
-	FIELD_SINCE(12, SAID, growth_seen, holder), { 0 },
-};
-static const struct model_fields growth_fields = FIELDS(growth_seen, growth_list);
+static MODEL_FIELDS(growth_fields, growth_seen,
+		    FIELD(growth_seen, key, site, blocks_per_test, bytes_per_test, p, tests, rises,
+			  trials, usable),
+		    FIELD_SINCE(12, growth_seen, holder));
 
-static const struct model_field race_list[] = {
-	FIELD_OF(STRUCT, race_seen, home, home_fields),
-	FIELD_OF(PART, race_seen, victim, block_fields),
-	FIELD_OF(PART, race_seen, first, write_seen_fields),
-	FIELD_OF(PART, race_seen, second, write_seen_fields), FIELD(U64, race_seen, gap_ns),
-	FIELD(BOOL, race_seen, lost_update), FIELD(BOOL, race_seen, locked), { 0 },
-};
-static const struct model_fields race_fields = FIELDS(race_seen, race_list);
+static MODEL_FIELDS(race_fields, race_seen, FIELD_STRUCT(home_fields, race_seen, home),
+		    FIELD_PART(block_fields, race_seen, victim),
+		    FIELD_PART(write_seen_fields, race_seen, first, second),
+		    FIELD(race_seen, gap_ns, lost_update, locked));
 
 /* Before version 10 nobody looked for one machine of several. */
 static void old_host(struct archive *a, void *object)
@@ -293,17 +210,10 @@ static void old_host(struct archive *a, void *object)
 	((struct host_signs *)object)->node_p = 1;
 }
 
-static const struct model_field host_list[] = {
-	FIELD(UINT, host_signs, bit_flips), FIELD(UINT, host_signs, flip_homes),
-	FIELD(UINT, host_signs, flip_bits), FIELD(UINT, host_signs, segv),
-	FIELD(UINT, host_signs, bus), FIELD(UINT, host_signs, ill), FIELD(UINT, host_signs, sites),
-	FIELD(INT, host_signs, core), FIELD(REAL, host_signs, core_p),
-	FIELD(BOOL, host_signs, memory_tested), FIELD(U64, host_signs, memory_errors),
-	FIELD(REAL, host_signs, memory_seconds), FIELD_BEFORE(10, old_host),
-	FIELD_UPTO_SINCE(10, CHARS, host_signs, node, sizeof(((struct host_signs *)0)->node)),
-	FIELD_SINCE(10, REAL, host_signs, node_p), { 0 },
-};
-static const struct model_fields host_fields = FIELDS(host_signs, host_list);
+static MODEL_FIELDS(host_fields, host_signs,
+		    FIELD(host_signs, bit_flips, flip_homes, flip_bits, segv, bus, ill, sites, core,
+			  core_p, memory_tested, memory_errors, memory_seconds),
+		    FIELD_BEFORE(10, old_host), FIELD_SINCE(10, host_signs, node, node_p));
 
 /* Only what was no fault was stored before version 5. */
 static void old_failure(struct archive *a, void *object)
@@ -312,35 +222,22 @@ static void old_failure(struct archive *a, void *object)
 	((struct failure_seen *)object)->kind = FAILURE_EXIT;
 }
 
-static const struct model_field failure_list[] = {
-	FIELD_UPTO(CHARS, failure_seen, signature, sizeof(((struct failure_seen *)0)->signature)),
-	FIELD(BOOL, failure_seen, always), FIELD(TEXT, failure_seen, summary),
-	FIELD(U64, failure_seen, trials), FIELD(U64, failure_seen, failed),
-	FIELD_BEFORE(5, old_failure),
-	FIELD_UPTO_SINCE(5, CHOICE, failure_seen, kind, FAILURE_KINDS),
-	FIELD_SINCE(5, INT, failure_seen, signal), FIELD_SINCE(5, BOOL, failure_seen, fault),
-	FIELD_SINCE(5, U64, failure_seen, ran), FIELD_SINCE(5, U64, failure_seen, ran_failed),
-	FIELD_SINCE(5, UINT, failure_seen, obstacles), FIELD_SINCE(5, REAL, failure_seen, limit_s),
-	{ 0 },
-};
-static const struct model_fields failure_fields = FIELDS(failure_seen, failure_list);
+static MODEL_FIELDS(failure_fields, failure_seen,
+		    FIELD(failure_seen, signature, always, summary, trials, failed),
+		    FIELD_BEFORE(5, old_failure),
+		    FIELD_CHOICE_SINCE(5, failure_seen, kind, FAILURE_KINDS),
+		    FIELD_SINCE(5, failure_seen, signal, fault, ran, ran_failed, obstacles,
+				limit_s));
 
-static const struct model_field experiment_list[] = {
-	FIELD_UPTO(CHOICE, experiment_made, kind, EXPERIMENT_KINDS),
-	FIELD(U64, experiment_made, trials), FIELD(U64, experiment_made, telling),
-	FIELD(U64, experiment_made, shown), FIELD(U64, experiment_made, shown_passing),
-	FIELD(REAL, experiment_made, coverage), { 0 },
-};
-static const struct model_fields experiment_fields = FIELDS(experiment_made, experiment_list);
+static MODEL_FIELDS(experiment_fields, experiment_made,
+		    FIELD_CHOICE(experiment_made, kind, EXPERIMENT_KINDS),
+		    FIELD(experiment_made, trials, telling, shown, shown_passing, coverage));
 
-static const struct model_field hop_list[] = {
-	FIELD(UINT, hop_seen, number), FIELD_OF(STRUCT, hop_seen, home, home_fields),
-	FIELD(U64, hop_seen, caught), FIELD(U64, hop_seen, watched), FIELD(U64, hop_seen, trials),
-	FIELD(U64, hop_seen, key_right), FIELD(U64, hop_seen, key_tried),
-	FIELD_UPTO(CHOICE, hop_seen, end, HOP_ENDS), FIELD(TEXT, hop_seen, inferred),
-	FIELD(NUMBERS, hop_seen, evidence), { 0 },
-};
-static const struct model_fields hop_fields = FIELDS(hop_seen, hop_list);
+static MODEL_FIELDS(hop_fields, hop_seen, FIELD(hop_seen, number),
+		    FIELD_STRUCT(home_fields, hop_seen, home),
+		    FIELD(hop_seen, caught, watched, trials, key_right, key_tried),
+		    FIELD_CHOICE(hop_seen, end, HOP_ENDS), FIELD(hop_seen, inferred),
+		    FIELD_NUMBERS(hop_seen, evidence));
 
 static const struct model_fields *const parts[EVIDENCE_KINDS] = {
 	[EVIDENCE_CRASH] = &crash_fields,
@@ -394,13 +291,8 @@ void reported_copy(struct reported *to, const struct reported *from)
 }
 
 /* The id is not among the bytes: it is the row's. */
-static const struct model_field evidence_list[] = {
-	FIELD(U64, evidence, trial), FIELD(BOOL, evidence, failing),
-	FIELD_UPTO(CHARS, evidence, signature, sizeof(((struct evidence *)0)->signature)),
-	FIELD_SINCE(12, SAID, evidence, note), { 0 },
-};
-static const struct model_fields evidence_fields = FIELDS(evidence, evidence_list);
-/* clang-format on */
+static MODEL_FIELDS(evidence_fields, evidence, FIELD(evidence, trial, failing, signature),
+		    FIELD_SINCE(12, evidence, note));
 
 void evidence_pack(const struct evidence *evidence, struct strbuf *sb)
 {

@@ -31,50 +31,30 @@ bool heap_dangling_held(const struct heap_dangling *dangling)
 }
 
 /* Only what they own: none of it is stored as it is. */
-/* clang-format off */
-static const struct model_field plain_list[] = { { 0 } };
-static const struct model_fields sighting_fields = FIELDS(heap_sighting, plain_list);
+static const struct model_fields sighting_fields = { sizeof(struct heap_sighting),
+						     &(const struct model_field){ FIELD_END } };
 
-static const struct model_field finding_list[] = {
-	FIELD(TEXT, heap_finding, program), FIELD(TEXT, heap_finding, key),
-	FIELD(TEXT, heap_finding, context), FIELD(TEXT, heap_finding, rival),
-	FIELD(TEXT, heap_finding, through), FIELD(TEXT, heap_finding, instruction),
-	FIELD(STACK, heap_finding, allocated), FIELD(STACK, heap_finding, freed),
-	FIELD(STACK, heap_finding, seen_at), FIELD(TEXT, heap_finding, when.check),
-	FIELD(TEXT, heap_finding, when.after), FIELD(TEXT, heap_finding, when.before),
-	FIELD(STRV, heap_finding, when.tests), FIELD_OF(STRUCT, heap_finding, from, home_fields),
-	FIELD_OF(LIST, heap_finding, seen, sighting_fields), { 0 },
-};
-static const struct model_fields finding_fields = FIELDS(heap_finding, finding_list);
+static MODEL_FIELDS(finding_fields, heap_finding,
+		    FIELD(heap_finding, program, key, context, rival, through, instruction,
+			  allocated, freed, seen_at, when.check, when.after, when.before,
+			  when.tests),
+		    FIELD_STRUCT(home_fields, heap_finding, from),
+		    FIELD_LIST(sighting_fields, heap_finding, seen));
 
-static const struct model_field holder_list[] = {
-	FIELD(TEXT, heap_holder, kind), FIELD(TEXT, heap_holder, name), FIELD(TEXT, heap_holder, module),
-	FIELD(TEXT, heap_holder, key), FIELD(STACK, heap_holder, stack),
-	FIELD(NUMBERS, heap_holder, used_in.list), FIELD(NUMBERS, heap_holder, there_in.list), { 0 },
-};
-static const struct model_fields holder_fields = FIELDS(heap_holder, holder_list);
+static MODEL_FIELDS(holder_fields, heap_holder, FIELD(heap_holder, kind, name, module, key, stack),
+		    FIELD_NUMBERS(heap_holder, used_in.list, there_in.list));
 
-static const struct model_field dangling_list[] = {
-	FIELD(TEXT, heap_dangling, context), FIELD(TEXT, heap_dangling, key),
-	FIELD(STACK, heap_dangling, allocated), FIELD(STACK, heap_dangling, freed),
-	FIELD_OF(LIST, heap_dangling, holders, holder_fields), { 0 },
-};
-static const struct model_fields dangling_fields = FIELDS(heap_dangling, dangling_list);
+static MODEL_FIELDS(dangling_fields, heap_dangling,
+		    FIELD(heap_dangling, context, key, allocated, freed),
+		    FIELD_LIST(holder_fields, heap_dangling, holders));
 
-static const struct model_field suspect_list[] = {
-	FIELD(TEXT, heap_suspect, context), FIELD(STACK, heap_suspect, stack), { 0 },
-};
-static const struct model_fields suspect_fields = FIELDS(heap_suspect, suspect_list);
+static MODEL_FIELDS(suspect_fields, heap_suspect, FIELD(heap_suspect, context, stack));
 
-static const struct model_field report_list[] = {
-	FIELD(TEXT, heap_report, crash_place), FIELD_OF(STRUCT, heap_report, fence.nowhere, home_fields),
-	FIELD(SAID, heap_report, sentence),
-	FIELD_OF(LIST, heap_report, findings, finding_fields),
-	FIELD_OF(LIST, heap_report, dangling, dangling_fields),
-	FIELD_OF(LIST, heap_report, suspects, suspect_fields), FIELD(SAID_LIST, heap_report, notes), { 0 },
-};
-static const struct model_fields report_fields = FIELDS(heap_report, report_list);
-/* clang-format on */
+static MODEL_FIELDS(report_fields, heap_report, FIELD(heap_report, crash_place),
+		    FIELD_STRUCT(home_fields, heap_report, fence.nowhere),
+		    FIELD(heap_report, sentence), FIELD_LIST(finding_fields, heap_report, findings),
+		    FIELD_LIST(dangling_fields, heap_report, dangling),
+		    FIELD_LIST(suspect_fields, heap_report, suspects), FIELD(heap_report, notes));
 
 void heap_finding_deinit(struct heap_finding *finding)
 {

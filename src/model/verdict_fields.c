@@ -9,20 +9,13 @@
 
 #define VERDICT_VERSION 4
 
-/* clang-format off */
-static const struct model_field step_list[] = {
-	FIELD_SINCE(4, SAID, verdict_step, what), FIELD(U64, verdict_step, trial),
-	FIELD(U64, verdict_step, evidence), FIELD(STACK, verdict_step, stack), { 0 },
-};
-static const struct model_fields step_fields = FIELDS(verdict_step, step_list);
+static MODEL_FIELDS(step_fields, verdict_step, FIELD_SINCE(4, verdict_step, what),
+		    FIELD(verdict_step, trial, evidence, stack));
 
-static const struct model_field alternative_list[] = {
-	FIELD_UPTO(CHOICE, verdict_alternative, class, VERDICT_CLASSES),
-	FIELD_SINCE(4, SAID, verdict_alternative, sentence),
-	FIELD_SINCE(4, SAID, verdict_alternative, tell_apart),
-	FIELD(NUMBERS, verdict_alternative, evidence), { 0 },
-};
-static const struct model_fields alternative_fields = FIELDS(verdict_alternative, alternative_list);
+static MODEL_FIELDS(alternative_fields, verdict_alternative,
+		    FIELD_CHOICE(verdict_alternative, class, VERDICT_CLASSES),
+		    FIELD_SINCE(4, verdict_alternative, sentence, tell_apart),
+		    FIELD_NUMBERS(verdict_alternative, evidence));
 
 /* Before version 3 an explanation was open, falsified or confirmed, and nothing tied it to what had
  * been tested: what was falsified then counts as open. */
@@ -34,16 +27,12 @@ static void old_status(struct archive *a, void *object)
 	entry->by = EXPERIMENT_KINDS;
 }
 
-static const struct model_field ledger_list[] = {
-	FIELD(TEXT, ledger_entry, id), FIELD_SINCE(4, SAID, ledger_entry, text),
-	FIELD_BEFORE(3, old_status),
-	FIELD_UPTO_SINCE(3, CHOICE, ledger_entry, status, LEDGER_STATUSES),
-	FIELD_SINCE(4, SAID, ledger_entry, because), FIELD(NUMBERS, ledger_entry, evidence),
-	FIELD_UPTO_SINCE(3, CHOICE, ledger_entry, by, EXPERIMENT_KINDS + 1),
-	FIELD_SINCE(3, U64, ledger_entry, telling), FIELD_SINCE(3, REAL, ledger_entry, missed),
-	{ 0 },
-};
-static const struct model_fields ledger_fields = FIELDS(ledger_entry, ledger_list);
+static MODEL_FIELDS(ledger_fields, ledger_entry, FIELD(ledger_entry, id),
+		    FIELD_SINCE(4, ledger_entry, text), FIELD_BEFORE(3, old_status),
+		    FIELD_CHOICE_SINCE(3, ledger_entry, status, LEDGER_STATUSES),
+		    FIELD_SINCE(4, ledger_entry, because), FIELD_NUMBERS(ledger_entry, evidence),
+		    FIELD_CHOICE_SINCE(3, ledger_entry, by, EXPERIMENT_KINDS + 1),
+		    FIELD_SINCE(3, ledger_entry, telling, missed));
 
 /* In version 3 names of considerations stood beside the doubts. */
 static void old_names(struct archive *a, void *object)
@@ -57,26 +46,18 @@ static void old_names(struct archive *a, void *object)
 		v->doubts.list.items[i].id = mem_strdup(names.items[i]);
 }
 
-static const struct model_field verdict_list[] = {
-	FIELD_UPTO(CHOICE, verdict, class, VERDICT_CLASSES), FIELD(BOOL, verdict, firm),
-	FIELD_SINCE(4, SAID, verdict, sentence), FIELD(U64, verdict, caught),
-	FIELD(U64, verdict, watched), FIELD(U64, verdict, trials),
-	FIELD_UPTO(CHARS, verdict, signature, sizeof(((struct verdict *)0)->signature)),
-	FIELD(STACK, verdict, writer), FIELD(TEXT, verdict, instruction),
-	FIELD(UINT, verdict, width), FIELD_UPTO(CHOICE, verdict, fit, FIT_KINDS),
-	FIELD(BOOL, verdict, values_known), FIELD(U64, verdict, old), FIELD(U64, verdict, new),
-	FIELD_UPTO(CHOICE, verdict, value_len, sizeof(uint64_t) + 1), FIELD(INT, verdict, tid),
-	FIELD_OF(STRUCT, verdict, home, home_fields), FIELD_OF(PART, verdict, victim, block_fields),
-	FIELD_OF(PART, verdict, base, block_fields), FIELD(STACK, verdict, freed_by),
-	FIELD(STACK, verdict, other), FIELD(U64, verdict, crash), FIELD(U64, verdict, holder),
-	FIELD(NUMBERS, verdict, evidence), FIELD_OF(LIST, verdict, steps, step_fields),
-	FIELD_OF(LIST, verdict, alternatives, alternative_fields),
-	FIELD_OF(LIST, verdict, ledger, ledger_fields), FIELD_SINCE(4, SAID_LIST, verdict, doubts),
-	FIELD_SINCE(4, SAID_LIST, verdict, open), FIELD_SINCE(4, SAID, verdict, next),
-	FIELD_BEFORE(4, old_names), { 0 },
-};
-static const struct model_fields verdict_fields = FIELDS(verdict, verdict_list);
-/* clang-format on */
+static MODEL_FIELDS(verdict_fields, verdict, FIELD_CHOICE(verdict, class, VERDICT_CLASSES),
+		    FIELD(verdict, firm), FIELD_SINCE(4, verdict, sentence),
+		    FIELD(verdict, caught, watched, trials, signature, writer, instruction, width),
+		    FIELD_CHOICE(verdict, fit, FIT_KINDS), FIELD(verdict, values_known, old, new),
+		    FIELD_CHOICE(verdict, value_len, sizeof(uint64_t) + 1), FIELD(verdict, tid),
+		    FIELD_STRUCT(home_fields, verdict, home),
+		    FIELD_PART(block_fields, verdict, victim, base),
+		    FIELD(verdict, freed_by, other, crash, holder),
+		    FIELD_NUMBERS(verdict, evidence), FIELD_LIST(step_fields, verdict, steps),
+		    FIELD_LIST(alternative_fields, verdict, alternatives),
+		    FIELD_LIST(ledger_fields, verdict, ledger),
+		    FIELD_SINCE(4, verdict, doubts, open, next), FIELD_BEFORE(4, old_names));
 
 void ledger_entry_deinit(struct ledger_entry *entry)
 {

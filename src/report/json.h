@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "base/members.h"
 #include "model/crash.h"
 #include "model/rate.h"
 #include "model/said.h"
@@ -36,28 +37,8 @@ static inline struct json_row json_row(const char *key, json_t *value)
 #define KEY_IF(condition, name, ...) \
 	json_row(name, (condition) ? JSON_VALUE((__VA_ARGS__)) : NULL) /* else it is not there */
 #define ALL_OF(object) json_row(NULL, object)
-#define MEMBERS(from, ...)                                                                    \
-	MEMBERS_PICK(__VA_ARGS__, MEMBERS_16, MEMBERS_15, MEMBERS_14, MEMBERS_13, MEMBERS_12, \
-		     MEMBERS_11, MEMBERS_10, MEMBERS_9, MEMBERS_8, MEMBERS_7, MEMBERS_6,      \
-		     MEMBERS_5, MEMBERS_4, MEMBERS_3, MEMBERS_2, MEMBERS_1)                   \
-	(from, __VA_ARGS__)
-#define MEMBERS_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, members, ...) members
-#define MEMBERS_1(f, m) json_row(#m, JSON_OF((f)->m))
-#define MEMBERS_2(f, m, ...) MEMBERS_1(f, m), MEMBERS_1(f, __VA_ARGS__)
-#define MEMBERS_3(f, m, ...) MEMBERS_1(f, m), MEMBERS_2(f, __VA_ARGS__)
-#define MEMBERS_4(f, m, ...) MEMBERS_1(f, m), MEMBERS_3(f, __VA_ARGS__)
-#define MEMBERS_5(f, m, ...) MEMBERS_1(f, m), MEMBERS_4(f, __VA_ARGS__)
-#define MEMBERS_6(f, m, ...) MEMBERS_1(f, m), MEMBERS_5(f, __VA_ARGS__)
-#define MEMBERS_7(f, m, ...) MEMBERS_1(f, m), MEMBERS_6(f, __VA_ARGS__)
-#define MEMBERS_8(f, m, ...) MEMBERS_1(f, m), MEMBERS_7(f, __VA_ARGS__)
-#define MEMBERS_9(f, m, ...) MEMBERS_1(f, m), MEMBERS_8(f, __VA_ARGS__)
-#define MEMBERS_10(f, m, ...) MEMBERS_1(f, m), MEMBERS_9(f, __VA_ARGS__)
-#define MEMBERS_11(f, m, ...) MEMBERS_1(f, m), MEMBERS_10(f, __VA_ARGS__)
-#define MEMBERS_12(f, m, ...) MEMBERS_1(f, m), MEMBERS_11(f, __VA_ARGS__)
-#define MEMBERS_13(f, m, ...) MEMBERS_1(f, m), MEMBERS_12(f, __VA_ARGS__)
-#define MEMBERS_14(f, m, ...) MEMBERS_1(f, m), MEMBERS_13(f, __VA_ARGS__)
-#define MEMBERS_15(f, m, ...) MEMBERS_1(f, m), MEMBERS_14(f, __VA_ARGS__)
-#define MEMBERS_16(f, m, ...) MEMBERS_1(f, m), MEMBERS_15(f, __VA_ARGS__)
+#define MEMBERS(from, ...) FOR_MEMBERS(MEMBER_ROW, from, __VA_ARGS__)
+#define MEMBER_ROW(from, m) json_row(#m, JSON_OF((from)->m))
 #define RATE(of) MEMBERS(of, trials, failed, rate, low, high)
 
 /* How the documents of commands that run trials begin. */

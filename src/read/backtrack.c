@@ -553,6 +553,18 @@ static void note_crooked(struct backtracker *reader, const struct where *where,
 		reader->crooked = base;
 }
 
+/* Where the pointer to a freed block came from may not be known: it was followed all the same. */
+static void note_passed(struct backtracker *reader, const struct where *where, uint64_t value)
+{
+	struct log_block to = { 0 }, former = { 0 };
+
+	find_pointed(reader->record, value, &to, &former);
+	to.value = value;
+	if (reader->ret->passed.id == 0 && !where->index && !where->doubtful &&
+	    to.state == LOG_BLOCK_FREED && to.relation == LOG_INSIDE)
+		reader->ret->passed = to;
+}
+
 /* The value was made by a call, or given by a caller that is not known: there is no home. */
 static void note_maker(struct backtracker *reader, const struct where *where,
 		       const struct origin *origin)
@@ -647,7 +659,30 @@ static bool follow(struct backtracker *reader, struct where *where, uint64_t *va
 		 !where->index)
 		*value = address - (uint64_t)origin.from.displacement;
 	note_crooked(reader, where, &origin, *value);
+	note_passed(reader, where, *value);
 	return true;
+}
+
+/* The way is lost in the C library, as where printf() takes its arguments from memory. The next
+ * function outside that passed the same value goes on. */
+static bool leave_library(const struct backtracker *reader, struct where *where, uint64_t value)
+{
+	struct where out = *where;
+	uint64_t held;
+
+	if (reader->ret->steps.count > 0 || where->index || value >> 16 == 0 ||
+	    !in_runtime(reader, where->frame))
+		return false;
+	while (caller_of(reader, &out))
+		for (unsigned int i = 0; i < ARGUMENTS && !in_runtime(reader, out.frame); i++) {
+			out.reg = argument_register(i);
+			if (register_value(reader, out.frame, out.at, out.reg, 0, &held) &&
+			    held == value) {
+				*where = out;
+				return true;
+			}
+		}
+	return false;
 }
 
 static bool canonical(uint64_t address)
@@ -927,7 +962,7 @@ int backtrack_read(const struct crash_record *record, struct symbols *symbols,
 		else if (!ret->by_index)
 			find_pointed(record, value, &ret->pointed, &ret->pointed_former);
 		while (ret->steps.count < STEPS_MAX && rounds++ < ROUNDS_MAX &&
-		       follow(&reader, &where, &value))
+		       (follow(&reader, &where, &value) || leave_library(&reader, &where, value)))
 			;
 		if (!ret->divides)
 			backtrack_take_found(&reader);

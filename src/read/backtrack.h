@@ -59,6 +59,7 @@ struct backtrack {
 	uint64_t owners;
 	uint64_t pointer;			  /* that the fault went through */
 	struct log_block pointed, pointed_former; /* what it points into; id 0: nothing known */
+	struct log_block passed; /* the first freed block that a pointer on the way led to */
 };
 
 /* -ENODATA when nothing can be read back (a signal from outside, an abort); divides, pointer,

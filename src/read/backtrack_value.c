@@ -94,6 +94,19 @@ static bool is_of_runtime(const struct backtracker *reader, uint64_t address)
 	return is_global(reader, address, true);
 }
 
+/* Was it read from a variable of a function, for sure, that holds it to this day? */
+static bool still_in_frame(const struct backtracker *reader, uint64_t sought)
+{
+	const struct backtrack_step *first = reader->ret->steps.items;
+	uint64_t word;
+
+	return reader->ret->steps.count > 0 && first->home.kind == HOME_STACK && !first->doubtful &&
+	       first->width == sizeof(word) &&
+	       symbols_read(reader->symbols, &reader->snapshot, first->home.address, &word,
+			    sizeof(word)) &&
+	       word == sought;
+}
+
 /* The words that hold `sought` become the homes. False: none does, or too many. */
 static bool take_value(struct backtracker *reader, uint64_t sought)
 {
@@ -103,8 +116,9 @@ static bool take_value(struct backtracker *reader, uint64_t sought)
 	const struct backtrack_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
 	size_t count = 0, places = 0, homes = 0;
-	/* A variable of a thread is the same one at each turn of a loop. */
-	bool agrees = like->of_thread, by_field = false;
+	/* A variable of a thread is the same one at each turn of a loop. Of frames no values were
+	 * written down. */
+	bool agrees = like->of_thread || still_in_frame(reader, sought), by_field = false;
 
 	while (log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
 		struct log_value value;

@@ -257,22 +257,25 @@ static void tell_crash(const struct crash_reading *crashed, const struct crash *
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret)
 {
+	const struct backtrack *backtrack = &crashed->backtrack;
 	int freed = crash_reading_freed_step(crashed);
 
 	if (crash)
 		tell_crash(crashed, crash, ret);
-	if (crashed->backtrack.crooked)
-		freed = -1;
-	else if (freed < 0 && crashed->has_record && !(crash && crash->fault == FAULT_EXECUTE) &&
-		 freed_now(&crashed->backtrack.pointed))
-		tell_freed_use(crashed, &crashed->backtrack.pointed, crashed->backtrack.is_write,
-			       symbols, crash, ret);
-	if (freed >= 0) {
-		struct log_block block = crashed->backtrack.steps.items[freed].to;
+	if (backtrack->crooked) {
+		/* What it leads to says nothing. */
+	} else if (freed >= 0) {
+		struct log_block block = backtrack->steps.items[freed].to;
 
-		block.value = crashed->backtrack.steps.items[freed].value;
-		tell_freed_use(crashed, &block, crashed->backtrack.is_write && freed == 0, symbols,
-			       crash, ret);
+		block.value = backtrack->steps.items[freed].value;
+		tell_freed_use(crashed, &block, backtrack->is_write && freed == 0, symbols, crash,
+			       ret);
+	} else if (crashed->has_record && !(crash && crash->fault == FAULT_EXECUTE)) {
+		if (freed_now(&backtrack->pointed))
+			tell_freed_use(crashed, &backtrack->pointed, backtrack->is_write, symbols,
+				       crash, ret);
+		else if (freed_now(&backtrack->passed))
+			tell_freed_use(crashed, &backtrack->passed, false, symbols, crash, ret);
 	}
 	if (crashed->through != THROUGH_WHOLE_BLOCKS && crashed->logs)
 		tell_bad_frees(crashed, symbols, crash, ret);

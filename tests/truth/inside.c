@@ -3,6 +3,7 @@
  * the program's own allocator, and events in the wrong order.
  */
 #include <pthread.h>
+#include <stdarg.h>
 #include <sys/mman.h>
 
 #include "truth.h"
@@ -265,6 +266,45 @@ APART size_t greeting(const char *name)
 	all.more = ", and welcome";
 	word_take(all.name, name);
 	return strlen(all.name) + strlen(all.more);
+}
+
+/* Told by printf(), which takes its arguments from memory: there is no way back through its code.
+ */
+APART int greeting_print(const char *name)
+{
+	struct {
+		char name[16];
+		const char *more;
+	} all;
+
+	all.more = ", and welcome";
+	word_take(all.name, name);
+	return printf("%s%s\n", all.name, all.more) < 0;
+}
+
+static int frame_printed(void)
+{
+	return greeting_print("somebody.with.a.long.name");
+}
+
+/* The program's own words to the same end. */
+APART void card_log(const char *format, ...)
+{
+	char line[120];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	fputs(line, stdout);
+}
+
+static int field_printed(void)
+{
+	cards_make();
+	name_set(cards[12], "a name that is much too long");
+	card_log("%d: %s is called %s\n", 12, cards[12]->name, cards[12]->title);
+	return 0;
 }
 
 static int frame_text(void)
@@ -903,6 +943,8 @@ static const struct truth_case cases[] = {
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },
 	{ "emitted-half", "class narrow-write\nwho emitted_half\n", emitted_half },
+	{ "frame-printed", "class narrow-write\nclass overflow\nwho word_take\n", frame_printed },
+	{ "field-printed", "class narrow-write\nclass overflow\nwho name_set\n", field_printed },
 	{ "arena-over", "class narrow-write\nclass overflow\nwho text_put\n", arena_over },
 };
 

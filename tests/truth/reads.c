@@ -1,4 +1,6 @@
 /* Reads of memory that is not there any more, never was, or was never written. */
+#include <signal.h>
+
 #include "truth.h"
 
 APART char *text_new(const char *from)
@@ -481,6 +483,57 @@ static int unset_output(void)
 	return 0;
 }
 
+/* ---- its index is gone when the freed block is read ---- */
+
+struct request {
+	long id;
+	char *path;
+	long times[4];
+};
+static struct request *queue[16];
+static unsigned int queue_head, queue_tail;
+
+APART void request_add(const char *path)
+{
+	struct request *r = malloc(sizeof(*r));
+
+	r->path = text_new(path);
+	queue[queue_tail++ % 16] = r;
+}
+
+APART void request_end(struct request *r)
+{
+	free(r->path);
+	free(r);
+}
+
+APART size_t request_serve(const char *path)
+{
+	return strlen(path); /* guilty */
+}
+
+APART size_t requests_serve(void)
+{
+	size_t served = 0;
+
+	while (queue_head < queue_tail) {
+		struct request *r = queue[queue_head++ % 16];
+
+		(void)raise(0);
+		served += request_serve(r->path); /* guilty */
+		request_end(r);
+	}
+	return served;
+}
+
+static int freed_queued(void)
+{
+	for (int i = 0; i < 12; i++)
+		request_add("/index.html");
+	request_end(queue[9]);
+	return requests_serve() == 0;
+}
+
 /* ---- one bit of such a field decides the exit status ---- */
 
 struct message {
@@ -524,6 +577,9 @@ static const struct truth_case cases[] = {
 	{ "freed-names", "class use-after-free\nclass dangling-holder\nwho same\nwho check_name\n",
 	  freed_names },
 	{ "freed-poison", "class use-after-free\nwho last_of\n", freed_poison },
+	{ "freed-queued",
+	  "class use-after-free\nclass dangling-holder\nwho requests_serve\nwho request_serve\n",
+	  freed_queued },
 	{ "freed-harmless", "class use-after-free\nwho again\n", freed_harmless },
 	{ "past-loop", "class over-read\nwho sum\n", past_loop },
 	{ "past-text", "class over-read\nwho length\n", past_text },

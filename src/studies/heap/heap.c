@@ -52,8 +52,9 @@ static bool wants_more(const struct heap *heap)
 	if (heap->request->compare || heap->schedule.per_arm >= heap->request->trials_max)
 		return false;
 	tally_failed(&heap->runner.tally, HEAP_ARM_HEAP, TALLY_ALL, &trials, &failed);
+	/* Another output may come of several words at once: then each takes longer to tell. */
 	if (heap->request->outcome)
-		failed = heap->chance.failed;
+		return heap->chance.failed > 0;
 	if (failed == 0 && heap->request->give_up_clean)
 		return false;
 	return 2 * failed < 3 * chance_needed(&heap->chance, heap->plan.poison_ppm);

@@ -304,8 +304,8 @@ static void print_choices(const struct choice_list *choices, bool verbose, FILE 
 	VEC_FOREACH (&choices->list, c) {
 		put(out, "  %-15s  ", c->experiment);
 		if (c->ended)
-			put(out, "%" PRIu64 " trials, %" PRIu64 " failed, %.1f s", c->trials,
-			    c->failures, c->seconds);
+			put(out, "%" PRIu64 " trial%s, %" PRIu64 " failed, %.1f s", c->trials,
+			    c->trials == 1 ? "" : "s", c->failures, c->seconds);
 		else
 			put(out, "has not ended");
 		put(out, " (expected: %.0f, %.0f, %.1f s)", c->expected_trials,

@@ -76,7 +76,7 @@ const struct sentence_row words_hunt[] = {
 	{ "rate:slot", "slot {0} is not like the others: {1} of {2} trials failed there, {3} of {4} elsewhere (p = {5:.2g})" },
 	{ "rate:slots", "a trial takes {0:.1f} s and keeps a core busy for {1:.0f} % of that: {2} slots instead of {3}" },
 	{ "rate:ids-clean", "none of {0} trials crashed while allocations were tracked: on without tracking" },
-	{ "rate:all", "{0} of {1} trials failed in all" },
+	{ "rate:all", "{0} of {1} trials without a closer look failed" },
 	{ "rate:reported", "the program itself reports it in {0} failing trial{0:s}: {1?{1}|a tool}[, {2}]" },
 
 	{ "settings:none-ended", "no trial came to its end in the time there was" },

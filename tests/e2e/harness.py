@@ -169,6 +169,16 @@ def _cpu_seconds():
     return sum(os.times()[:4])
 
 
+CASES_JUDGED = 12
+
+
+def _judge_again(directory):
+    """Every case that a test leaves behind is judged again. One without a verdict, or that cannot be read, says nothing."""
+    for case in sorted(found.parent for found in directory.glob("**/case.db"))[:CASES_JUDGED]:
+        again = redhand("debug", "judge", "--case", case)
+        assert again.returncode != 1, (case.name, again.stdout)
+
+
 def main():
     # What redhand remembers of its user, for this program's tests alone.
     state = tempfile.TemporaryDirectory(prefix="redhand-state-")
@@ -182,6 +192,7 @@ def main():
         start, cpu = time.monotonic(), _cpu_seconds()
         try:
             function()
+            _judge_again(Path(directory))
             print(f"ok {number} - {name}\n# {time.monotonic() - start:.1f} s, CPU {_cpu_seconds() - cpu:.1f} s", flush=True)
         except Skip as reason:
             print(f"ok {number} - {name} # SKIP {reason}", flush=True)

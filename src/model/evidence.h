@@ -362,7 +362,8 @@ struct race_seen {
 	/* The second was made from a value that the first had already replaced: an update was
 	 * lost. Only set when both values were seen. */
 	bool lost_update;
-	bool locked; /* a lock was held at both: not by itself a defect */
+	struct write_seen *read; /* where the second's thread had read that value; NULL unknown */
+	bool locked;		 /* a lock was held at both: not by itself a defect */
 };
 
 /* Signs that it is the machine. Over many trials; `trial` is 0. */

@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 19
+#define EVIDENCE_VERSION 20
 
 static MODEL_FIELDS(store_code_fields, store_code, FIELD(store_code, certain),
 		    FIELD_CHOICE(store_code, form, STORE_FORMS),
@@ -201,7 +201,8 @@ static MODEL_FIELDS(growth_fields, growth_seen,
 static MODEL_FIELDS(race_fields, race_seen, FIELD_STRUCT(home_fields, race_seen, home),
 		    FIELD_PART(block_fields, race_seen, victim),
 		    FIELD_PART(write_seen_fields, race_seen, first, second),
-		    FIELD(race_seen, gap_ns, lost_update, locked));
+		    FIELD(race_seen, gap_ns, lost_update, locked),
+		    FIELD_AS(FIELD_PART, 20, race_seen, read, .of = &(write_seen_fields)));
 
 /* Before version 10 nobody looked for one machine of several. */
 static void old_host(struct archive *a, void *object)

@@ -442,6 +442,16 @@ static inline struct evidence made_race(uint64_t trial, bool lost)
 	e.race->second = second.write;
 	e.race->gap_ns = 340;
 	e.race->lost_update = lost;
+	if (lost) {
+		e.race->read = made_write((struct made_write){ .trial = trial,
+							       .writer = "object_unref",
+							       .old = 1,
+							       .new = 1,
+							       .tid = 101 })
+				       .write;
+		e.race->read->when_ns = 1000;
+		e.race->first->when_ns = 1500;
+	}
 	return e;
 }
 

@@ -111,8 +111,8 @@ static void tell_write(struct bench *bench, const struct hit *caught, struct wri
 	hit_tell(caught, decoded ? &writer : NULL, bench->symbols, *ret);
 }
 
-static void tell_race(struct bench *bench, unsigned int spec, const struct hit *first,
-		      const struct hit *second)
+static void tell_race(struct bench *bench, unsigned int spec, const struct hit *read,
+		      const struct hit *first, const struct hit *second)
 {
 	struct race_observation observation = {
 		.spec = spec, .race = evidence_new(EVIDENCE_RACE, bench->round.number, true)
@@ -122,6 +122,8 @@ static void tell_race(struct bench *bench, unsigned int spec, const struct hit *
 	home_copy(&race->home, &bench->watchset.list.items[spec].home);
 	tell_write(bench, first, &race->first);
 	tell_write(bench, second, &race->second);
+	race->read = mem_alloc(sizeof(*race->read));
+	hit_tell(read, NULL, bench->symbols, race->read);
 	race->victim = block_life_dup(race->second->victim);
 	race->gap_ns = second->hit->time_ns - first->hit->time_ns;
 	race->lost_update = true;
@@ -146,7 +148,8 @@ static bool find_lost(struct bench *bench, const struct accesses *accesses, unsi
 		other = between(accesses, (size_t)from, to, &writer);
 		if (other < 0)
 			continue;
-		tell_race(bench, spec, accesses->list.items[other], second);
+		tell_race(bench, spec, accesses->list.items[from], accesses->list.items[other],
+			  second);
 		return true;
 	}
 	return false;

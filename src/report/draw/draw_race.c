@@ -11,8 +11,9 @@
 
 #define WIDTH 920.0
 #define LEFT 200.0
-#define FIRST_X 320.0
-#define SECOND_X 700.0
+#define FIRST_X 290.0
+#define LAST_X 760.0
+#define SHARE_LEAST 0.3 /* of the way from the first mark to the last */
 #define TOP 34.0
 #define LANE 64.0
 
@@ -44,37 +45,87 @@ static char *gap_words(const struct race_seen *race)
 	return mem_printf("%" PRIu64 " ns", race->gap_ns);
 }
 
-static void put_access(struct html *h, const struct write_seen *write, bool second, bool shared)
+/* Where the accesses stand on the axis: as far from each other as in time, but never so near that
+ * their words overlap. */
+struct race_axis {
+	double read, first, second; /* `read` 0: not known */
+};
+
+static struct race_axis axis_of(const struct race_seen *race)
 {
-	double y = TOP + LANE * (second ? 1.5 : 0.5), x = second ? SECOND_X : FIRST_X;
+	double before = race->read && race->first && race->read->when_ns > 0 &&
+					race->first->when_ns > race->read->when_ns
+				? (double)(race->first->when_ns - race->read->when_ns)
+				: 0;
+	double room = LAST_X - FIRST_X, share = before / (before + (double)race->gap_ns + 1);
+
+	if (before <= 0)
+		return (struct race_axis){ .first = FIRST_X + room / 4, .second = LAST_X };
+	share = share < SHARE_LEAST	  ? SHARE_LEAST
+		: share > 1 - SHARE_LEAST ? 1 - SHARE_LEAST
+					  : share;
+	return (struct race_axis){ FIRST_X, FIRST_X + room * share, LAST_X };
+}
+
+static void put_mark(struct html *h, enum mark mark, double x, double y, const char *word)
+{
+	AUTO(strbuf_deinit) struct strbuf data = { 0 };
+
+	mark_add(&data, mark, x, y, 8);
+	svg_path(h, mark_class(mark), strbuf_str(&data));
+	svg_text(h, "hex", x, y - 16, ANCHOR_MIDDLE, word);
+}
+
+static void put_access(struct html *h, const struct write_seen *write, enum mark mark, double x,
+		       double y)
+{
+	AUTO(mem_freep) char *value = html_shared(h) ? NULL : change_words(write);
+
+	put_mark(h, mark, x, y, value ? value : "writes");
+}
+
+static void put_lane(struct html *h, const struct write_seen *write, double y)
+{
 	AUTO(mem_freep) char *name = thread_name(write);
-	AUTO(mem_freep) char *value = shared ? NULL : change_words(write);
-	AUTO(strbuf_deinit) struct strbuf mark = { 0 };
 
 	svg_text(h, "name", LEFT - 14, y + 4, ANCHOR_END, name);
 	svg_line(h, "rail", LEFT, y, WIDTH - 20, y);
-	mark_add(&mark, second ? MARK_DIAMOND : MARK_SQUARE, x, y, 8);
-	svg_path(h, second ? "m0" : "m1", strbuf_str(&mark));
-	svg_text(h, "hex", x, y - 16, ANCHOR_MIDDLE, shared || value ? value : "an access");
+}
+
+/* The other thread wrote while this one was between its look and its store: whatever locks they
+ * took, none of them kept it out. Of any other race nobody looked at locks. */
+static const char *lock_words(const struct race_seen *race)
+{
+	return race->locked	   ? "both held a lock"
+	       : race->lost_update ? "no lock kept the first thread out"
+				   : "locks: not looked at";
 }
 
 void draw_race(struct html *h, const struct race_seen *race)
 {
+	struct race_axis at = axis_of(race);
 	AUTO(mem_freep) char *gap = gap_words(race);
 	AUTO(mem_freep)
 	char *text =
-		mem_printf("Two threads wrote the same word %s apart; %s", gap,
-			   race->locked ? "a lock was held at both" : "no lock was seen at both");
-	double y = TOP + LANE * 2 + 6;
+		mem_printf("Two threads wrote the same word %s apart; %s", gap, lock_words(race));
+	double one = TOP + LANE * 0.5, two = TOP + LANE * 1.5, y = TOP + LANE * 2 + 10;
 
-	svg_open(h, "race-picture", WIDTH, TOP + LANE * 2 + 44, "Two threads at one word", text);
-	put_access(h, race->first, false, html_shared(h));
-	put_access(h, race->second, true, html_shared(h));
-	svg_line(h, "moment", FIRST_X, TOP, FIRST_X, y);
-	svg_line(h, "moment", SECOND_X, TOP, SECOND_X, y);
-	svg_line(h, "gap", FIRST_X, y, SECOND_X, y);
-	svg_text(h, "label", (FIRST_X + SECOND_X) / 2, y + 18, ANCHOR_MIDDLE, gap);
-	svg_text(h, "label", LEFT - 14, y + 4, ANCHOR_END,
-		 race->locked ? "a lock was held at both" : "no lock at both");
+	svg_open(h, "race-picture", WIDTH, y + 38, "Two threads at one word", text);
+	put_lane(h, race->first, one);
+	put_lane(h, race->second, two);
+	if (at.read > 0) {
+		svg_rect(h, "unlocked", at.read, two - 7, at.second - at.read, 14);
+		svg_line(h, "moment", at.read, TOP, at.read, y);
+		put_mark(h, MARK_RING, at.read, two, "reads");
+	}
+	svg_line(h, "moment", at.first, TOP, at.first, y);
+	svg_line(h, "moment", at.second, TOP, at.second, y);
+	put_access(h, race->first, MARK_SQUARE, at.first, one);
+	put_access(h, race->second, MARK_DIAMOND, at.second, two);
+	svg_line(h, "gap", at.first, y, at.second, y);
+	svg_text(h, "label", (at.first + at.second) / 2, y + 18, ANCHOR_MIDDLE, gap);
+	svg_text(h, "label", at.read > 0 ? (at.read + at.second) / 2 : LEFT,
+		 at.read > 0 ? two + 22 : y + 18, at.read > 0 ? ANCHOR_MIDDLE : ANCHOR_START,
+		 lock_words(race));
 	svg_close(h);
 }

@@ -295,8 +295,9 @@ void page_race(const struct page *page)
 	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, words);
 	draw_race(page->h, e->race);
 	el(page->h, "div", "class", "pair", NULL);
-	put_thread(page, "First", e->race->first);
-	put_thread(page, "Then", e->race->second);
+	put_thread(page, "Reads", e->race->read);
+	put_thread(page, "Writes", e->race->first);
+	put_thread(page, "Writes over it", e->race->second);
 	el_end(page->h);
 	section_end(page);
 }

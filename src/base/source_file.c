@@ -43,14 +43,18 @@ static bool is_public(const char *plain, const struct stat *file)
 	return true;
 }
 
-/* Below `dir` or the checkout around it; what lies in hidden folders there is no source. */
+/* Below `dir` or the checkout around it; what lies in hidden folders there is no source. Somebody's
+ * home is no program's tree, nor is /etc. */
 static bool is_in_tree(const char *plain, const char *dir)
 {
 	AUTO(mem_freep) char *real = dir ? realpath(dir, NULL) : NULL;
 	AUTO(mem_freep) char *git = real ? path_find_up(real, ".git") : NULL;
-	const char *root = git ? git : real;
-	const char *below = root && strcmp(root, "/") != 0 ? path_below(root, plain) : NULL;
+	AUTO(mem_freep) char *home = getenv("HOME") ? realpath(getenv("HOME"), NULL) : NULL;
+	const char *root = git ? git : real, *below;
 
+	if (!root || (!git && !strchr(root + 1, '/')) || (home && path_below(root, home)))
+		return false;
+	below = path_below(root, plain);
 	return below && below[0] != '.' && !strstr(below, "/.");
 }
 

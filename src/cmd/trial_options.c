@@ -258,8 +258,12 @@ static void identify(struct strbuf *sb, const char *name, const char *value)
 
 static void identify_list(struct strbuf *sb, const char *name, const struct option_list *list)
 {
-	for (size_t i = 0; i < list->count; i++)
-		identify(sb, name, list->items[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		AUTO(mem_freep) char *open = mem_strdup(list->items[i]);
+
+		secret_hide(open, strlen(open));
+		identify(sb, name, open);
+	}
 }
 
 /* Words that may hold secrets: these stay outside of the case. Another secret is another series, as

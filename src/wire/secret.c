@@ -161,16 +161,21 @@ static struct secret_span value_from(const char *word, size_t at, const char *st
 	return word[at] == '$' ? none : (struct secret_span){ at, len };
 }
 
-/* Letters and digits, as what was drawn by chance has, and few names. */
+static size_t digits_in(const char *text, size_t len)
+{
+	size_t digits = 0;
+
+	for (size_t i = 0; i < len; i++)
+		digits += text[i] >= '0' && text[i] <= '9';
+	return digits;
+}
+
+/* Digits and more, as what was drawn by chance has, and few names. */
 static bool is_mixed(const char *text, size_t len)
 {
-	bool letter = false, digit = false;
+	size_t digits = digits_in(text, len);
 
-	for (size_t i = 0; i < len; i++) {
-		digit |= text[i] >= '0' && text[i] <= '9';
-		letter |= is_word(text[i]) && (text[i] < '0' || text[i] > '9');
-	}
-	return letter && digit;
+	return digits > 0 && digits < len;
 }
 
 /* Tokens that say themselves what they are, whatever name they have: how each begins, how many
@@ -217,7 +222,7 @@ static struct secret_span login_from(const char *word, size_t at)
 	if (name == 0 || word[start - 1] != ':' || word[start] == ':' || word[start] == '/')
 		return none;
 	span = value_from(word, start, quote[0] ? quote : STOP_WORD);
-	if (strspn(word + start, "0123456789") == span.len ||
+	if (digits_in(word + span.at, span.len) == span.len ||
 	    (span.len == name && !memcmp(word + at, word + span.at, name)))
 		return none;
 	return span;
@@ -254,10 +259,12 @@ static struct secret_span attached_at(const char *word, size_t at)
  * `at`. */
 static struct secret_span header_at(const char *word, size_t at)
 {
-	size_t end = at, start, value = at + 1 + strspn(word + at + 1, " ");
+	size_t end = at, start, value = at + 1;
 
 	if (word[at + 1] == '/' && word[at + 2] == '/')
 		return password_at(word, at);
+	while (word[value] == ' ')
+		value++;
 	while (end && word[end - 1] == ' ')
 		end--;
 	end = end && is_quote(word[end - 1]) ? end - 1 : at;

@@ -522,8 +522,9 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 		memcpy(at + sizeof(head), fixed, fixed_bytes);
 	if (rest_bytes)
 		memcpy(at + sizeof(head) + fixed_bytes, rest, rest_bytes);
-	/* Nothing else holds bytes of the target. */
-	if (type == LOG_BLOB || type == LOG_HIT || type == LOG_HIT_BYTES)
+	/* What is fixed holds numbers; where it has bytes of the target, they have been looked at.
+	 */
+	if (rest_bytes)
 		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, 0);
 	record_seal(at, &head);
 	writer->blobs += type == LOG_BLOB;

@@ -8,6 +8,7 @@
 #include "agent/core/feature.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/secret.h"
 #include "agent/core/thread.h"
 #include "agent/growth/holders.h"
 
@@ -133,7 +134,8 @@ static void checkpoint_take(enum log_checkpoint_why why, int fd, const void *tex
 	if (bytes > sizeof(point.text))
 		bytes = sizeof(point.text);
 	point.text_bytes = (uint32_t)bytes;
-	(void)memory_read_sigsafe(point.text, (uint64_t)text, bytes);
+	if (memory_read_sigsafe(point.text, (uint64_t)text, bytes))
+		secret_hide_sigsafe(point.text, bytes, (uint64_t)text);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	ids_note(&point);
 	if (log_begin_sigsafe(&writer, LOG_CHECKPOINT, &point, sizeof(point)) && growth.rows)

@@ -4,6 +4,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
+#include "agent/core/secret.h"
 #include "agent/guards/canary.h"
 #include "agent/guards/poison.h"
 #include "agent/ids/blocks.h"
@@ -106,6 +107,7 @@ static bool stretch_look(const struct damage_stretch *s, uint64_t start,
 		ret->expected[i] = byte_expected(s, first + i);
 		ret->found[i] = *(const uint8_t *)(first + i);
 	}
+	secret_hide_sigsafe(ret->found, ret->bytes, first);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "agent/core/log.h"
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 #include "agent/core/thread.h"
 #include "agent/python/interpreter.h"
 #include "agent/watch/predicate.h"
@@ -164,6 +165,7 @@ static void stack_fill(struct log_hit *hit, unsigned char *to, uint64_t rsp)
 		bytes = self->stack_high - from;
 	while (bytes && !watch_read_sigsafe(to, from, (uint32_t)bytes))
 		bytes = bytes > 1024 ? bytes / 2 : 0;
+	secret_hide_sigsafe(to, bytes, from);
 	hit->stack_address = from;
 	hit->stack_bytes = (uint32_t)(bytes & ~7ull);
 	hit->stack_high = self ? self->stack_high : 0;
@@ -219,6 +221,7 @@ static const struct log_hit_block *block_fill(const struct catch *catch, uint64_
 	if (!watch_read_sigsafe(block->bytes, from, block->len))
 		return NULL;
 	memset(block->bytes + block->len, 0, LOG_HIT_BLOCK - block->len);
+	secret_hide_sigsafe(block->bytes, block->len, from);
 	block->address = from;
 	block->nth = armed->row->hits;
 	block->reserved = 0;

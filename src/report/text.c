@@ -42,9 +42,11 @@ void text_words(char *const *words, FILE *out)
 {
 	for (size_t i = 0; words && words[i]; i++) {
 		AUTO(strbuf_deinit) struct strbuf word = { 0 };
+		AUTO(strbuf_deinit) struct strbuf shown = { 0 };
 
 		words_quote(&word, words[i]);
-		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&word));
+		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
+		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
 	}
 }
 

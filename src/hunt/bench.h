@@ -362,8 +362,9 @@ void see_store_history(struct bench *bench, const struct trial_hits *log,
 		       const struct event_log *in, const struct observation *observation,
 		       const struct watchset_result *result);
 
-/* Did it store the address of a block? */
-void see_pointer(const struct watchset_result *result, struct write_seen *write);
+/* Did it store the address of a block, or move a pointer out of its block? */
+void see_pointer(const struct trial_hits *log, const struct event_log *in,
+		 const struct watchset_result *result, struct write_seen *write);
 /* The how manieth is it in its block's life? Of one that was watched from its birth. */
 void see_first(const struct trial_hits *log, const struct event_log *in,
 	       const struct watchset_result *result, struct write_seen *write);

@@ -445,7 +445,6 @@ bool store_moves_freed(const struct facts *facts, const struct evidence *write)
 	if (freed->block && w->old >= freed->block->start &&
 	    w->old - freed->block->start <= freed->block->size)
 		return w->old != w->new && freed->owners == 0;
-	/* Out of a block and into the next one no cursor goes. */
-	return store_bends_pointer(w) ||
-	       (store_is_update(w) && w->old >= LOWEST_ADDRESS && w->old >> 47 == 0);
+	/* Out of its block no cursor goes. Of what never led to a block the free is wrong. */
+	return store_bends_pointer(w) || w->flags & WRITE_LEFT_BLOCK;
 }

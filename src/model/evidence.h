@@ -62,6 +62,9 @@ enum write_flags {
 	WRITE_MASKED = 1 << 6,
 	/* The same, and the mask is not known: they are the most that it can have been. */
 	WRITE_AT_MOST = 1 << 7,
+	/* It moved a pointer out of the block that the pointer had been stored for, at that place.
+	 */
+	WRITE_LEFT_BLOCK = 1 << 8,
 };
 
 /* What kind of store the instruction is. */
@@ -297,7 +300,7 @@ struct bad_free {
 	struct block_life *block; /* NULL for BAD_FREE_FOREIGN; `freed` is the first free */
 	struct stack second;	  /* the free that was wrong */
 	char *how;		  /* "malloc, then operator delete" for a mismatch; or NULL */
-	/* Other places, no stacks, that held the block's own address then. */
+	/* Other places that held the block's own address then. */
 	uint64_t owners;
 	/* To an allocator that the user named, or a malloc inside the program. That nobody was
 	 * given the object in between is as true as these are all the functions that hand objects

@@ -253,7 +253,7 @@ static bool is_of_thread(const struct backtracker *reader, const struct origin *
 }
 
 /* Is it code of the C library? */
-static bool in_runtime(const struct backtracker *reader, size_t frame)
+bool backtrack_in_runtime(const struct backtracker *reader, size_t frame)
 {
 	const struct mapping *code = snapshot_mapping(&reader->snapshot, reader->frames[frame].pc);
 
@@ -266,7 +266,7 @@ static bool is_own_of_runtime(const struct backtracker *reader, const struct whe
 {
 	if (!step->of_thread && step->home.kind != HOME_GLOBAL)
 		return false;
-	return in_runtime(reader, where->frame) &&
+	return backtrack_in_runtime(reader, where->frame) &&
 	       (step->of_thread ||
 		frame_is_runtime(&(struct frame){ .module = step->home.module }));
 }
@@ -671,10 +671,11 @@ static bool leave_library(const struct backtracker *reader, struct where *where,
 	uint64_t held;
 
 	if (reader->ret->steps.count > 0 || where->index || value >> 16 == 0 ||
-	    !in_runtime(reader, where->frame))
+	    !backtrack_in_runtime(reader, where->frame))
 		return false;
 	while (caller_of(reader, &out))
-		for (unsigned int i = 0; i < ARGUMENTS && !in_runtime(reader, out.frame); i++) {
+		for (unsigned int i = 0; i < ARGUMENTS && !backtrack_in_runtime(reader, out.frame);
+		     i++) {
 			out.reg = argument_register(i);
 			if (register_value(reader, out.frame, out.at, out.reg, 0, &held) &&
 			    held == value) {
@@ -815,7 +816,7 @@ static void leave_runtime(const struct backtracker *reader, struct where *where,
 	struct where out = *where;
 	uint64_t held = value;
 
-	while (in_runtime(reader, out.frame))
+	while (backtrack_in_runtime(reader, out.frame))
 		if (!caller_of(reader, &out))
 			return;
 	out.reg = argument_register(argument);
@@ -909,7 +910,7 @@ static bool begin_free(struct backtracker *reader, struct where *where, uint64_t
 	uint64_t held;
 
 	*value = freed_wrongly(reader->record->log, &reader->freed);
-	while (in_runtime(reader, where->frame) ||
+	while (backtrack_in_runtime(reader, where->frame) ||
 	       event_log_is_agent(reader->record->log, reader->frames[where->frame].pc))
 		if (!caller_of(reader, where))
 			return false;

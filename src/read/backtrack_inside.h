@@ -31,6 +31,7 @@ struct trap backtrack_trap(const struct machine_frame *frame);
 /* `own`: the code went by the stack or frame pointer. */
 void backtrack_name_home(const struct backtracker *reader, uint64_t address, bool own,
 			 struct backtrack_step *step);
+bool backtrack_in_runtime(const struct backtracker *reader, size_t frame);
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret);
 /* Which functions of this stack were given the block, as which argument? Through these it can be
  * found in a run whose keys are others. */

@@ -248,12 +248,38 @@ void backtrack_take_found(struct backtracker *reader)
 		take_slot(reader);
 }
 
+/* Functions of the program that still have it: in a register that they kept, or in their frames. */
+static uint64_t held_by_functions(const struct backtracker *reader, uint64_t sought)
+{
+	unsigned int sp = arch_native()->sp;
+	uint64_t word, ret = 0;
+
+	for (size_t i = 0; i < reader->count; i++) {
+		const struct registers *now = &reader->frames[i].registers;
+
+		if (backtrack_in_runtime(reader, i) ||
+		    event_log_is_agent(reader->record->log, reader->frames[i].pc) ||
+		    !(now->known & 1u << sp) ||
+		    reader->frames[i].cfa - now->value[sp] > LARGEST_HOME)
+			continue;
+		for (unsigned int reg = 0; reg < REGISTERS_MAX; reg++)
+			ret += now->known >> reg & 1 && now->value[reg] == sought;
+		for (uint64_t at = now->value[sp]; at < reader->frames[i].cfa; at += sizeof(word))
+			ret += symbols_read(reader->symbols, &reader->snapshot, at, &word,
+					    sizeof(word)) &&
+			       word == sought;
+	}
+	return ret;
+}
+
 uint64_t backtrack_owners(const struct backtracker *reader)
 {
 	const struct crash_record *record = reader->record;
 	struct log_item item = record->item;
 	uint64_t ret = 0;
 
+	if (reader->freed.id != 0)
+		ret = held_by_functions(reader, reader->freed.start);
 	while (reader->freed.id != 0 &&
 	       log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
 		struct log_value value;

@@ -517,6 +517,63 @@ static int pointer_moved(void)
 	return 0;
 }
 
+/* Back by one character too many, to before the block. */
+APART void note_unget(struct note *n)
+{
+	n->at--; /* guilty */
+}
+
+static int pointer_before(void)
+{
+	struct note *n = note_new("a note");
+
+	n->text = NULL;
+	n->at++;
+	note_unget(n);
+	note_unget(n);
+	free(n->at);
+	return 0;
+}
+
+APART void note_read(struct note *n)
+{
+	while (*n->at && *n->at != ' ')
+		n->at++;
+}
+
+APART void note_end(struct note *n)
+{
+	free(n->at); /* guilty */
+	free(n);
+}
+
+/* What was moved never was a block of malloc's: the free is wrong. */
+static int cursor_static(void)
+{
+	static char text[] = "words that lie among variables";
+	struct note *n = calloc(1, sizeof(*n));
+
+	n->at = text;
+	KEEP(n);
+	note_read(n);
+	note_end(n);
+	return 0;
+}
+
+/* The block's own address is in the frame of a function. */
+static int cursor_kept(void)
+{
+	char *volatile kept = strdup("a note of some words");
+	struct note *n = calloc(1, sizeof(*n));
+
+	n->at = kept;
+	KEEP(n);
+	note_read(n);
+	note_end(n);
+	free(kept);
+	return 0;
+}
+
 APART void note_count(struct note *n, size_t what)
 {
 	((volatile unsigned char *)n->seen)[what]++; /* guilty */
@@ -939,6 +996,10 @@ static const struct truth_case cases[] = {
 	{ "count-over", "class narrow-write\nclass overflow\nwho note_count\n", count_over },
 	{ "variant-added", "class narrow-write\nclass invalid-free\nwho number_add\n",
 	  variant_added },
+	{ "pointer-before", "class invalid-free\nclass narrow-write\nwho note_unget\n",
+	  pointer_before },
+	{ "cursor-static", "class invalid-free\nwho note_end\n", cursor_static },
+	{ "cursor-kept", "class invalid-free\nwho note_end\n", cursor_kept },
 	{ "cursor-freed", "class invalid-free\nwho note_close\n", cursor_freed },
 	{ "wrong-variant", "class narrow-write\nwho number_set\n", wrong_variant },
 	{ "row-over", "class narrow-write\nclass overflow\nwho row_set\n", row_over },

@@ -327,6 +327,32 @@ static void cursor_freed(struct evidence_list *l)
 	freed_from_field(l, MADE_BLOCK, 8, 1);
 }
 
+/* It never led to a block, as far as anybody saw. */
+static void cursor_of_nobody_freed(struct evidence_list *l)
+{
+	freed_from_field(l, MADE_BLOCK, 8, 0);
+	VEC_FOREACH (&l->list, e) {
+		if (e->kind != EVIDENCE_BAD_FREE)
+			continue;
+		e->bad_free->kind = BAD_FREE_FOREIGN;
+		block_life_deinit(e->bad_free->block);
+		mem_free(e->bad_free->block);
+		e->bad_free->block = NULL;
+	}
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_UPDATE;
+}
+
+/* Out of the block that it had been stored for. */
+static void moved_out_and_freed(struct evidence_list *l)
+{
+	cursor_of_nobody_freed(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_WRITE)
+			e->write->flags |= WRITE_LEFT_BLOCK;
+}
+
 static void freed_as_it_was_stored(struct evidence_list *l)
 {
 	freed_from_field(l, 0, 8, 0);
@@ -524,6 +550,8 @@ const struct story stories_free[] = {
 	ROW(moved_and_freed, INVALID_FREE, FIRM, "skip"),
 	ROW(bent_and_freed, NARROW_WRITE, FIRM, "skip"),
 	ROW(cursor_freed, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(cursor_of_nobody_freed, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(moved_out_and_freed, INVALID_FREE, FIRM, "skip"),
 	ROW(freed_as_it_was_stored, INVALID_FREE, FIRM, "cache_drop"),
 
 	ROW(dangling, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -110,6 +110,7 @@ static const struct {
 	{ "reader-strayed", "read_by_one_who_left", "another_has_left" },
 	{ "freed-as-stored", "freed_as_it_was_stored", "moved_and_freed" },
 	{ "freed-as-stored", "cursor_freed", "moved_and_freed" },
+	{ "freed-as-stored", "cursor_of_nobody_freed", "moved_out_and_freed" },
 };
 
 static const struct consideration *row_called(const char *name)

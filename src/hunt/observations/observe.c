@@ -389,7 +389,7 @@ static void see_caught(struct bench *bench, const struct crash_reading *crashed,
 			said_copy(&observation->write.note, &bench->probe.own.basis);
 	}
 	see_repeated(bench, log, in, observation, result);
-	see_pointer(result, observation->write.write);
+	see_pointer(log, in, result, observation->write.write);
 	if (result->since_birth) {
 		see_first(log, in, result, observation->write.write);
 		see_parts(log, in, result, bench->symbols, observation->write.write);

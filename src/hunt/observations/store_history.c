@@ -6,16 +6,25 @@
 
 #define HABITS_TOLD 4u /* of one trial */
 
-/* An earlier write of the same instruction to the same place of the same block. */
-static bool did_before(const struct hit *caught, const struct event_log *in,
-		       const struct log_hit *last)
+/* An earlier write to the same place of the same block. */
+static bool wrote_before(const struct hit *caught, const struct event_log *in,
+			 const struct log_hit *last)
 {
 	const struct log_hit *hit = caught->hit;
 
 	return caught->log == in && hit->address == last->address && hit->id == last->id &&
 	       hit->number < last->number &&
+	       !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE));
+}
+
+/* … by the same instruction, that changed it. */
+static bool did_before(const struct hit *caught, const struct event_log *in,
+		       const struct log_hit *last)
+{
+	const struct log_hit *hit = caught->hit;
+
+	return wrote_before(caught, in, last) &&
 	       hit->gregs[LOG_GREG_RIP] == last->gregs[LOG_GREG_RIP] &&
-	       !(hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
 	       memcmp(hit->old, hit->new, sizeof(hit->new)) != 0;
 }
 
@@ -41,12 +50,33 @@ void see_store_history(struct bench *bench, const struct trial_hits *log,
 	}
 }
 
-void see_pointer(const struct watchset_result *result, struct write_seen *write)
+/* Did a register hold what was stored there, a pointer into a block that the old value is in, too,
+ * and the new one is not? */
+static bool was_for_block(const struct log_hit *hit, const struct write_seen *write)
+{
+	uint64_t stored = 0;
+
+	memcpy(&stored, hit->new, sizeof(stored));
+	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
+		const struct log_hit_owner *o = &hit->owners[i];
+
+		if (hit->gregs[o->greg] == stored && o->space == 0 && o->relation == LOG_INSIDE &&
+		    o->state == LOG_BLOCK_LIVE && write->old - o->start <= o->size_low &&
+		    write->new - o->start > o->size_low)
+			return true;
+	}
+	return false;
+}
+
+void see_pointer(const struct trial_hits *log, const struct event_log *in,
+		 const struct watchset_result *result, struct write_seen *write)
 {
 	const struct log_hit *hit = result->exact ? result->last->hit : NULL;
 
 	if (write->value_len != 8 || hit == NULL)
 		return;
+	if (VEC_ANY(&log->hits, h, wrote_before(h, in, hit) && was_for_block(h->hit, write)))
+		write->flags |= WRITE_LEFT_BLOCK;
 	for (size_t i = 0; i < LOG_HIT_OWNERS && hit->owners[i].greg != 255; i++) {
 		const struct log_hit_owner *owner = &hit->owners[i];
 

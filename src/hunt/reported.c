@@ -29,7 +29,7 @@ static void gather(void *ctx, const struct run_row *row)
 	reading = readings_open(inq->how.plain.settings->shared.readings, inq->cs, row->trial,
 				row->signal);
 	reported = reading_reported(reading);
-	if (reported && reported->kind != REPORTED_OTHER) {
+	if (reported) {
 		struct evidence e = evidence_new(EVIDENCE_REPORTED, row->trial, true);
 
 		reported_copy(e.reported, reported);

@@ -84,6 +84,9 @@ static uint32_t suggested_by_report(enum reported_kind kind)
 		[REPORTED_INVALID_FREE] = BIT(HYP_DOUBLE_FREE),
 		[REPORTED_UNINITIALISED] = BIT(HYP_UNINITIALISED),
 		[REPORTED_RACE] = BIT(HYP_RACE),
+		[REPORTED_NULL] = BIT(HYP_FAULT),
+		[REPORTED_STACK] = BIT(HYP_FAULT),
+		[REPORTED_DIVISION] = BIT(HYP_FAULT),
 	};
 
 	return kind < REPORTED_KINDS ? sets[kind] : 0;

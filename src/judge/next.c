@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/words.h"
 #include "judge/considerations.h"
@@ -247,6 +248,17 @@ static void say_plain(const struct facts *facts, struct said *ret)
 	    said_count(facts->trials));
 }
 
+/* It leaves memory to the program, and redhand follows that beside it. */
+#define UNDEFINED "UndefinedBehaviorSanitizer"
+
+static const struct evidence *report_in(const struct facts *facts)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_REPORTED && e->failing)
+			return e;
+	return NULL;
+}
+
 static void after_plain(const struct failure_seen *f, struct said *ret)
 {
 	if (f->kind == FAILURE_TIMEOUT)
@@ -286,11 +298,14 @@ static bool is_unfinished(const struct failure_seen *f)
 static void next_step(const struct facts *facts, bool needs_user, struct said *ret)
 {
 	const struct failure_seen *f = facts->failure;
+	const struct evidence *report = report_in(facts);
 
 	if (f && is_unfinished(f))
 		SAY(ret, f->obstacles & OBSTACLE_INTERRUPTED ? "next:go-on" : "next:go-on-longer");
 	else if (f && f->failed == 0)
 		after_never_failed(f, ret);
+	else if (is_plain(facts) && report && strcmp(report->reported->tool, UNDEFINED) != 0)
+		SAY(ret, "next:unsanitized", said_text(report->reported->tool));
 	else if (is_plain(facts))
 		after_plain(f, ret);
 	else if (f)
@@ -302,13 +317,19 @@ static void next_step(const struct facts *facts, bool needs_user, struct said *r
 static void say_nobody(const struct facts *facts, struct verdict *ret)
 {
 	const struct failure_seen *f = facts->failure;
+	const struct evidence *report = f && f->failed > 0 ? report_in(facts) : NULL;
 	struct said *said = &ret->sentence;
 
+	if (report)
+		VEC_PUSH(&ret->evidence, report->id);
 	if (f && f->failed == 0)
 		say_never_failed(facts, said);
 	else if (crashes(f) && is_unfinished(f) && f->obstacles & OBSTACLE_NOT_CHASED)
 		SAY(said, "told:ended-before", said_number(f->failed), said_number(f->trials),
 		    said_count(facts->trials));
+	else if (report)
+		SAY(said, "told:reported", said_evidence(report), said_number(f->failed),
+		    said_number(f->trials), said_count(facts->trials));
 	else if (is_plain(facts))
 		say_plain(facts, said);
 	else if (ret->watched > 0)

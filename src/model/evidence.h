@@ -422,6 +422,9 @@ enum reported_kind {
 	REPORTED_INVALID_FREE,
 	REPORTED_UNINITIALISED,
 	REPORTED_RACE,
+	REPORTED_NULL,	   /* a fault at a NULL pointer */
+	REPORTED_STACK,	   /* none of it is left */
+	REPORTED_DIVISION, /* by zero */
 	REPORTED_KINDS,
 };
 

@@ -46,11 +46,6 @@ static uint64_t number(const char *text, int base)
 	return text ? strtoull(text, NULL, base) : 0;
 }
 
-static char *word(const char *text)
-{
-	return mem_strndup(text, strcspn(text, " \t"));
-}
-
 struct named {
 	const char *what;
 	enum reported_kind kind, written; /* of a read, and of a write */
@@ -72,6 +67,8 @@ static const struct named names[] = {
 	{ "alloc-dealloc-mismatch", REPORTED_INVALID_FREE, REPORTED_INVALID_FREE },
 	{ "use-of-uninitialized-value", REPORTED_UNINITIALISED, REPORTED_UNINITIALISED },
 	{ "data race", REPORTED_RACE, REPORTED_RACE },
+	{ "stack-overflow", REPORTED_STACK, REPORTED_STACK },
+	{ "FPE", REPORTED_DIVISION, REPORTED_DIVISION },
 };
 
 static enum reported_kind kind_of(const char *what, bool write)
@@ -92,21 +89,30 @@ static void begin(struct report *report, const char *tool, char *what)
 	report->into = &report->seen.user;
 }
 
+/* Without the addresses and numbers of this run. */
 static char *asan_what(const char *rest)
 {
+	static const char *const ends[] = { " on ", " (", ": ", " 0x" };
+	size_t len = strlen(rest);
+
 	if (begins(rest, "attempting double-free"))
 		return mem_strdup("double-free");
 	if (begins(rest, "attempting free on address"))
 		return mem_strdup("bad-free");
-	/* "data race (pid=7)" of ThreadSanitizer; the others name theirs in one word. */
-	return strstr(rest, " (pid=") ? mem_strndup(rest, (size_t)(strstr(rest, " (pid=") - rest))
-				      : word(rest);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		const char *end = strstr(rest, ends[i]);
+
+		if (end && end < rest + len)
+			len = (size_t)(end - rest);
+	}
+	return mem_strndup(rest, len);
 }
 
 static bool sanitizer_headline(struct report *report, const char *line)
 {
 	static const char *const tools[] = { "AddressSanitizer", "MemorySanitizer",
-					     "ThreadSanitizer", "HWAddressSanitizer" };
+					     "ThreadSanitizer",	 "HWAddressSanitizer",
+					     "LeakSanitizer",	 "UndefinedBehaviorSanitizer" };
 
 	if (!strstr(line, "Sanitizer: ") || begins(line, "SUMMARY: "))
 		return false;
@@ -421,6 +427,11 @@ static bool sanitizer_detail(struct report *report, const char *line)
 
 	if (asan_region(report, line) || asan_variable(report, line))
 		return true;
+	if (strstr(at, "zero page") && begins(seen->what, "SEGV"))
+		seen->kind = REPORTED_NULL;
+	if (begins(at, "SUMMARY: ") && seen->kind == REPORTED_OTHER)
+		report->into = NULL;
+	seen->write |= strstr(at, "a WRITE memory") != NULL;
 	if (size && previous) {
 		report->into = &seen->other;
 		return true;

@@ -381,7 +381,8 @@ static void reported(const struct verdict_screen *page)
 	if (!e || e->kind != EVIDENCE_REPORTED)
 		return;
 	if (v->writer.count == 0) {
-		site_rows(page, "used by", &e->reported->user);
+		site_rows(page, v->class == VERDICT_NOT_CAUGHT ? "at" : "used by",
+			  &e->reported->user);
 		source_row(page, &e->reported->user);
 	}
 	rowf(page, "reported", 2, "by %s: %s", e->reported->tool ? e->reported->tool : "a tool",

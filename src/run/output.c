@@ -162,6 +162,14 @@ static bool is_farewell(const struct line *line)
 	       memcmp(line->text + line->len - 10, "==ABORTING", 10) == 0;
 }
 
+/* A rule or a caret is drawn below many a line. */
+static bool says_anything(const char *crumb)
+{
+	while (*crumb && !isalnum((unsigned char)*crumb) && (unsigned char)*crumb < 0x80)
+		crumb++;
+	return *crumb != '\0';
+}
+
 static void note_crumb(struct output *o, const struct line *line)
 {
 	struct trial_end *end = o->end;
@@ -176,7 +184,7 @@ static void note_crumb(struct output *o, const struct line *line)
 	    !line_matches(&o->settings->breadcrumb.regex, line->text, line->len))
 		return;
 	crumb = crumb_of(o, line->text, line->len);
-	if (crumb[0] == '\0')
+	if (!says_anything(crumb))
 		return;
 	note_milestone(o, line, MILESTONE_LINE, crumb);
 	if (o->flags & OUTPUT_PAIRS)

@@ -497,6 +497,11 @@ static void reported_something_else(struct evidence_list *l)
 	add(l, made_reported(1, REPORTED_OTHER));
 }
 
+static void reported_null(struct evidence_list *l)
+{
+	add(l, made_reported(1, REPORTED_NULL));
+}
+
 /* The same of a freed block that was read and let through. */
 static void freed_used_at_a_fence(struct evidence_list *l)
 {
@@ -568,6 +573,7 @@ const struct story stories_free[] = {
 	ROW(reported_freed_write, WRITE_AFTER_FREE, FIRM, "object_use"),
 	ROW(reported_read_past_the_end, OVER_READ, FIRM, NULL),
 	ROW(reported_twice_freed, DOUBLE_FREE, FIRM, "object_use"),
+	ROW(reported_null, NULL_POINTER, FIRM, "object_use"),
 	ROW(reported_something_else, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_in_the_middle, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -96,6 +96,19 @@ static PyObject *inspect_and_drop(PyObject *self, PyObject *object)
 	Py_RETURN_NONE;
 }
 
+/* The same in a helper that the compiler expands into its caller. */
+static inline __attribute__((always_inline)) void drop_argument(PyObject *object)
+{
+	Py_DECREF(object);
+}
+
+static PyObject *inspect_in_line(PyObject *self, PyObject *object)
+{
+	(void)self;
+	drop_argument(object);
+	Py_RETURN_NONE;
+}
+
 static PyObject *total(PyObject *self, PyObject *unused)
 {
 	Py_ssize_t sum = 0;
@@ -139,6 +152,7 @@ static PyMethodDef methods[] = {
 	{ "hang_uncounted", hang_uncounted, METH_O, NULL },
 	{ "hanging", hanging, METH_NOARGS, NULL },
 	{ "inspect_and_drop", inspect_and_drop, METH_O, NULL },
+	{ "inspect_in_line", inspect_in_line, METH_O, NULL },
 	{ "total", total, METH_NOARGS, NULL },
 	{ "open_window", open_window, METH_O, NULL },
 	{ "close_window", close_window, METH_NOARGS, NULL },

@@ -38,6 +38,7 @@ static int take(struct inquiry *inq, const struct series_identity *identity,
 	inq->known.damaged |= found > 0 && !inq->known.target && !inq->known.fails_guarded;
 	if (found > 0 && inq->bench) {
 		inq->bench->told = true;
+		refcount_note(inq->bench, report);
 		SAY(&inq->bench->ret->outcome, "outcome:fences");
 	}
 	hunt_count(inq, report->fence_rate.trials + report->exact_rate.trials,

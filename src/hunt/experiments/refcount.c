@@ -218,7 +218,7 @@ static void balances_deinit(struct balances *balances)
 
 static bool is_extension(const struct frame *frame)
 {
-	return frame->function && frame->kind == FRAME_NATIVE && frame_is_telling(frame) &&
+	return frame->function && frame->kind <= FRAME_INLINE && frame_is_telling(frame) &&
 	       !frame_is_interpreter(frame);
 }
 
@@ -932,8 +932,10 @@ const struct block_life *refcount_object(const struct evidence_list *list)
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct release *release = &inq->bench->release;
-	const struct block_life *object =
-		inq->known.damaged ? refcount_object(&inq->bench->ret->evidence) : NULL;
+	/* What a chase begins with has stayed where it was. */
+	const struct evidence_list *seen =
+		inq->bench->request->start.lead ? &inq->evidence : &inq->bench->ret->evidence;
+	const struct block_life *object = inq->known.damaged ? refcount_object(seen) : NULL;
 
 	if (release->key)
 		return inq->bench->told;

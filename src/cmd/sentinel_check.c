@@ -78,23 +78,6 @@ static void identify(struct sentinel_check *check)
 		    now.tv_nsec, (int)getpid());
 }
 
-static int settle(struct sentinel_check *check, const struct sentinel_check_options *options,
-		  struct said_list *notes, struct err *err)
-{
-	AUTO(strbuf_deinit) struct strbuf chaos = { 0 };
-	struct trial_options trial;
-	int r = sentinel_open(options->dir, &check->sentinel, err);
-
-	if (r == 0)
-		r = sentinel_settle(&check->sentinel, options->dir, options->root, notes, err);
-	if (r < 0)
-		return r;
-	trial = recorded(&check->sentinel.trial, &chaos);
-	r = trial_setup_init(&check->setup, &trial, "sentinel", check->sentinel.trial.program.items,
-			     err);
-	return r < 0 ? err_set_prefix(err, "sentinel '%s'", options->dir) : 0;
-}
-
 static void show(const struct sentinel_check *check, const char *dir)
 {
 	const struct series_settings *trial = &check->sentinel.trial;
@@ -150,6 +133,26 @@ static int approve(const struct sentinel_check *check, const struct sentinel_che
 	return 0;
 }
 
+/* Nothing of it is worked with before somebody has agreed: a rule alone may eat all memory. */
+static int settle(struct sentinel_check *check, const struct sentinel_check_options *options,
+		  struct said_list *notes, struct err *err)
+{
+	AUTO(strbuf_deinit) struct strbuf chaos = { 0 };
+	struct trial_options trial;
+	int r = sentinel_open(options->dir, &check->sentinel, err);
+
+	if (r == 0)
+		r = sentinel_settle(&check->sentinel, options->dir, options->root, notes, err);
+	if (r == 0)
+		r = approve(check, options, err);
+	if (r < 0)
+		return r;
+	trial = recorded(&check->sentinel.trial, &chaos);
+	r = trial_setup_init(&check->setup, &trial, "sentinel", check->sentinel.trial.program.items,
+			     err);
+	return r < 0 ? err_set_prefix(err, "sentinel '%s'", options->dir) : 0;
+}
+
 int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check_options *options,
 		       struct err *err)
 {
@@ -166,8 +169,6 @@ int sentinel_check_run(struct sentinel_check *check, const struct sentinel_check
 					 .progress_ctx = &progress };
 	int r = settle(check, options, &notes, err);
 
-	if (r == 0)
-		r = approve(check, options, err);
 	if (r == 0)
 		r = open_case(check, options->case_dir, err);
 	if (r < 0)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/auto.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "read/reading.h"
 #include "wire/checksum.h"
@@ -24,10 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct log {
 	unsigned trial;
+	int dir; /* -1: it has been read */
+	char *name;
 	uint8_t *bytes;
 	size_t len;
 	VEC(uint64_t) records; /* where each is */
-	VEC(uint64_t) rows;    /* of the rings, where there is one */
+	VEC(uint64_t) rows;    /* of the first ring, where there is one */
 };
 
 static VEC(struct log) logs;
@@ -41,32 +44,35 @@ struct old {
 };
 static VEC(struct old) olds;
 
-static void add_log(unsigned trial, int dir, const char *name)
+#define RING_LOOKED_AT (1u << 18)
+
+/* When it is needed: it takes a while, for there are many holes in it. */
+static void load(struct log *log)
 {
-	struct log log = { .trial = trial };
+	AUTO(fd_closep) int fd = openat(log->dir, log->name, O_RDWR | O_CLOEXEC);
 	struct log_reader reader;
 	struct log_item item;
-	struct log_region *rings;
+	uint64_t from;
 	struct stat st;
-	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		abort();
-	log.len = (size_t)st.st_size;
-	log.bytes = mmap(NULL, log.len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	(void)close(fd);
-	if (log.bytes == MAP_FAILED || log_reader_init(&reader, log.bytes, log.len) != LOG_READ_OK)
+	fd_close(log->dir);
+	log->dir = -1;
+	log->len = (size_t)st.st_size;
+	log->bytes = mmap(NULL, log->len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (log->bytes == MAP_FAILED)
+		abort();
+	if (log_reader_init(&reader, log->bytes, log->len) != LOG_READ_OK)
 		return;
 	while (log_reader_next(&reader, &item))
-		VEC_PUSH(&log.records, item.offset);
-	rings = &reader.header.regions[LOG_REGION_RINGS];
-	for (uint64_t at = 0; at < rings->bytes && log.rows.count < 4096;
+		VEC_PUSH(&log->records, item.offset);
+	from = reader.header.regions[LOG_REGION_RINGS].offset;
+	for (uint64_t at = from;
+	     at < from + RING_LOOKED_AT && at + sizeof(struct log_life) < log->len;
 	     at += sizeof(struct log_life))
-		if (((const struct log_life *)(log.bytes + rings->offset + at))->id != 0)
-			VEC_PUSH(&log.rows, rings->offset + at);
-		else if (at % (1u << 20) == 0 && log.rows.count > 0)
-			break;
-	VEC_PUSH(&logs, log);
+		if (((const struct log_life *)(log->bytes + at))->id != 0)
+			VEC_PUSH(&log->rows, at);
 }
 
 static void start(void)
@@ -87,7 +93,10 @@ static void start(void)
 
 		while (stream && (entry = readdir(stream)) != NULL)
 			if (strncmp(entry->d_name, "events.", 7) == 0)
-				add_log(trial, dir, entry->d_name);
+				VEC_PUSH(&logs,
+					 ((struct log){ .trial = trial,
+							.dir = dup(dir),
+							.name = mem_strdup(entry->d_name) }));
 		if (stream)
 			(void)closedir(stream);
 	}
@@ -201,6 +210,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	log = &logs.items[(data[0] | data[1] << 8) % logs.count];
+	if (log->dir >= 0)
+		load(log);
 	for (data += 2, size -= 2; size >= sizeof(c) && olds.count < 256;
 	     data += sizeof(c), size -= sizeof(c)) {
 		memcpy(&c, data, sizeof(c));

@@ -36,8 +36,9 @@ const char *words_named(const char *kind, const char *name)
 void words_capital(char *text)
 {
 	size_t len = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz") : 0;
+	const char *rest = text ? text + len + (strspn(text + len, ":,") == 1) : NULL;
 
-	if (len > 0 && (text[len] == '\0' || (text[len] == ' ' && text[len + 1] != '(')) &&
+	if (len > 0 && (*rest == '\0' || (*rest == ' ' && rest[1] != '(')) &&
 	    strncmp(text, "struct ", 7) != 0 && strncmp(text, "union ", 6) != 0)
 		text[0] = (char)(text[0] - 'a' + 'A');
 }

@@ -85,7 +85,8 @@ def check_against(doc, trials):
         assert (texts("#verdict .badge") == ["● firm"]) == (verdict["firm"] and verdict["class"] != "not-caught")
         if verdict["watched"]:
             assert f"caught in {verdict['caught']} of {verdict['watched']}" in texts("#sure")[0], texts("#sure")
-        assert all(doubt in texts("#doubts")[0] for doubt in verdict["doubts"][:8]), texts("#doubts")
+        said = texts("#doubts")[0]
+        assert all(f"{doubt}." in said or f"{doubt[0].upper()}{doubt[1:]}." in said for doubt in verdict["doubts"][:8]), said
     assert texts("#repeat code") == ([doc["reproduce"]] if doc["reproduce"] else [])
     assert texts("#prove code") == ([doc["prove_fix"]] if doc["prove_fix"] else [])
     assert page.eval("document.querySelectorAll('#ledger tbody tr').length") == len(doc["hypotheses"])

@@ -17,12 +17,14 @@ struct range {
 	int64_t from, to; /* offsets in the block; empty when from == to */
 };
 
+enum { FIELD, STORE, BROKEN, RANGES };
+
 struct map_facts {
 	const struct verdict *v;
 	const struct block_layout
 		*layout; /* of a block; names of its fields, where they are known */
 	int64_t size;
-	struct range field, store, broken;
+	struct range at[RANGES];
 	const struct canary_broken *canary;
 	uint64_t guard_shown;		/* bytes of `canary` that are known */
 	const struct block_bytes *seen; /* right after the store; NULL */
@@ -53,8 +55,8 @@ static void find_store(const struct investigation *inv, uint64_t trial, struct m
 		    w->home.address == 0 || w->store_start == 0 || w->store_len == 0 ||
 		    w->store_len > INT32_MAX || w->new != inv->verdict.new)
 			continue;
-		facts->store = cut((int64_t)(w->store_start - w->home.address) + w->home.offset,
-				   (int64_t)w->store_len);
+		facts->at[STORE] = cut((int64_t)(w->store_start - w->home.address) + w->home.offset,
+				       (int64_t)w->store_len);
 		facts->seen = w->store_len <= REACH_MOST ? &w->block : NULL;
 	}
 }
@@ -65,7 +67,7 @@ static void find_canary(const struct investigation *inv, uint64_t trial, struct 
 		if (e->kind != EVIDENCE_CANARY || e->trial != trial || !e->canary->block)
 			continue;
 		facts->canary = e->canary;
-		facts->broken = cut(e->canary->offset, (int64_t)(e->canary->len & INT32_MAX));
+		facts->at[BROKEN] = cut(e->canary->offset, (int64_t)(e->canary->len & INT32_MAX));
 		facts->guard_shown = e->canary->expected.len < e->canary->found.len
 					     ? e->canary->expected.len
 					     : e->canary->found.len;
@@ -89,18 +91,18 @@ static bool gather(const struct investigation *inv, struct map_facts *ret)
 	else if (v->home.kind != HOME_BLOCK && v->home.kind != HOME_UNKNOWN)
 		ret->size = v->home.len > 0 ? v->home.offset + (int64_t)(v->home.len & 0xffff) : 0;
 	if (v->home.kind != HOME_UNKNOWN)
-		ret->field = cut(v->home.offset,
-				 v->home.len > 0 ? (int64_t)(v->home.len & INT32_MAX) : 1);
+		ret->at[FIELD] = cut(v->home.offset,
+				     v->home.len > 0 ? (int64_t)(v->home.len & INT32_MAX) : 1);
 	find_store(inv, trial, ret);
 	find_canary(inv, trial, ret);
-	return ret->size > 0 &&
-	       (ret->field.to > ret->field.from || ret->broken.to > ret->broken.from);
+	return ret->size > 0 && (ret->at[FIELD].to > ret->at[FIELD].from ||
+				 ret->at[BROKEN].to > ret->at[BROKEN].from);
 }
 
 static void fill_value(const struct map_facts *facts, int64_t offset, struct byte_cell *cell)
 {
 	const struct verdict *v = facts->v;
-	int64_t at = offset - facts->field.from, guard = offset - facts->broken.from;
+	int64_t at = offset - facts->at[FIELD].from, guard = offset - facts->at[BROKEN].from;
 	int64_t seen = facts->seen ? offset - facts->seen->offset : -1;
 
 	if (v->values_known && at >= 0 && at < (int64_t)v->value_len && at < 8 &&
@@ -122,8 +124,8 @@ static void fill_value(const struct map_facts *facts, int64_t offset, struct byt
 
 static struct byte_cell cell_at(const struct map_facts *facts, int64_t offset, bool values)
 {
-	struct byte_cell cell = { .field = inside(&facts->field, offset),
-				  .written = inside(&facts->store, offset) };
+	struct byte_cell cell = { .field = inside(&facts->at[FIELD], offset),
+				  .written = inside(&facts->at[STORE], offset) };
 	bool outside = offset < 0 || offset >= facts->size;
 
 	if (outside && facts->v->home.kind != HOME_STACK)
@@ -146,18 +148,31 @@ static bool is_whole(const struct map_facts *facts)
 	return facts->size <= (int64_t)(told ? NAMED_MOST : SMALL) * ROW;
 }
 
+static bool matters(const struct map_facts *facts, int64_t row)
+{
+	return touches(&facts->at[FIELD], row) || touches(&facts->at[STORE], row) ||
+	       touches(&facts->at[BROKEN], row);
+}
+
+/* Of bytes that are not known only those that have a name say something. */
+static bool says_something(const struct map_facts *facts, int64_t row)
+{
+	return facts->size <= SMALL * ROW || facts->seen ||
+	       VEC_ANY(&facts->layout->fields, field, floor_row((int64_t)field->offset) == row);
+}
+
 /* Rows of what matters, one before and one after; of the block its first and its last, or all where
  * its fields have names. */
 static bool is_shown(const struct map_facts *facts, int64_t row)
 {
-	if (is_whole(facts) && row >= 0 && row < facts->size)
+	bool in_block = row >= 0 && row < facts->size;
+
+	if (is_whole(facts) && in_block && says_something(facts, row))
 		return true;
-	for (int64_t near = row - ROW; near <= row + ROW; near += ROW)
-		if (touches(&facts->field, near) || touches(&facts->store, near) ||
-		    touches(&facts->broken, near))
-			return (row >= 0 && row < facts->size) || touches(&facts->field, row) ||
-			       touches(&facts->store, row) || touches(&facts->broken, row) ||
-			       facts->canary != NULL;
+	if (matters(facts, row))
+		return true;
+	if (matters(facts, row - ROW) || matters(facts, row + ROW))
+		return in_block || facts->canary != NULL;
 	return row == 0 || row == floor_row(facts->size - 1);
 }
 
@@ -184,12 +199,12 @@ static char *row_note(const struct map_facts *facts, int64_t row)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
 	add_names(facts, row, &sb);
-	if (touches(&facts->field, row) && floor_row(facts->field.from) == row) {
+	if (touches(&facts->at[FIELD], row) && floor_row(facts->at[FIELD].from) == row) {
 		const char *name = field_name(facts);
 
 		return mem_printf("◀ %s", sb.len > 0 ? strbuf_str(&sb) : name ? name : "the field");
 	}
-	if (touches(&facts->broken, row) && floor_row(facts->broken.from) == row)
+	if (touches(&facts->at[BROKEN], row) && floor_row(facts->at[BROKEN].from) == row)
 		return mem_strdup(row < 0	      ? "◀ guard before, damaged"
 				  : row < facts->size ? "◀ freed bytes, written"
 						      : "◀ guard behind, damaged");
@@ -206,12 +221,9 @@ static int64_t lowest(const struct map_facts *facts)
 {
 	int64_t low = 0;
 
-	if (facts->field.to > facts->field.from && facts->field.from < low)
-		low = facts->field.from;
-	if (facts->store.to > facts->store.from && facts->store.from < low)
-		low = facts->store.from;
-	if (facts->broken.to > facts->broken.from && facts->broken.from < low)
-		low = facts->broken.from;
+	for (int i = 0; i < RANGES; i++)
+		if (facts->at[i].to > facts->at[i].from && facts->at[i].from < low)
+			low = facts->at[i].from;
 	return floor_row(low) - (facts->canary ? ROW : 0);
 }
 
@@ -219,12 +231,9 @@ static int64_t highest(const struct map_facts *facts)
 {
 	int64_t high = facts->size;
 
-	if (facts->field.to > high)
-		high = facts->field.to;
-	if (facts->store.to > high)
-		high = facts->store.to;
-	if (facts->broken.to > high)
-		high = facts->broken.to;
+	for (int i = 0; i < RANGES; i++)
+		if (facts->at[i].to > high)
+			high = facts->at[i].to;
 	return high + (facts->canary ? ROW : 0);
 }
 
@@ -233,14 +242,13 @@ static int64_t highest(const struct map_facts *facts)
 static int64_t next_row(const struct map_facts *facts, int64_t row)
 {
 	int64_t last = floor_row(facts->size - 1), next = last;
-	const struct range *ranges[] = { &facts->field, &facts->store, &facts->broken };
 
 	if (row + ROW > last || is_whole(facts))
 		return row + ROW;
-	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
-		int64_t from = floor_row(ranges[i]->from) - ROW;
+	for (int i = 0; i < RANGES; i++) {
+		int64_t from = floor_row(facts->at[i].from) - ROW;
 
-		if (ranges[i]->to == ranges[i]->from || row > ranges[i]->to + ROW)
+		if (facts->at[i].to == facts->at[i].from || row > facts->at[i].to + ROW)
 			continue;
 		if (from <= row)
 			return row + ROW;
@@ -367,6 +375,12 @@ void page_block(const struct page *page)
 	el_end(page->h);
 	build(&facts, !html_shared(page->h), &picture);
 	draw_bytes(page->h, &picture);
+	if (!picture.values && !html_shared(page->h))
+		el_txt(page->h, "p", "dim", "What stood in these bytes was not recorded.");
+	if (!VEC_ANY(&page->inv->evidence.list, e, e->kind == EVIDENCE_WRITE && !e->failing))
+		el_txt(page->h, "p", "dim",
+		       "No store was recorded in a run that passed, so no such block can be laid "
+		       "beside this one.");
 	put_bits(page);
 	put_writers(page, trial);
 	section_end(page);

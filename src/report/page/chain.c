@@ -91,9 +91,16 @@ static void value_card(struct chain *chain)
 	const struct page *page = chain->page;
 	const struct crash *crash = chain->crash;
 	const struct evidence *value = fault_value(page);
+	AUTO(mem_freep)
+	char *number = value && !html_shared(page->h)
+			       ? mem_printf("0x%" PRIx64, value->fault_value->value)
+			       : NULL;
 
 	if ((!value && !(crash && crash->origin)) ||
-	    !step_begin(chain, "value", value ? "The bad value" : "The pointer that it used", NULL))
+	    !step_begin(chain, "value", value ? "The bad value" : "The pointer that it used",
+			number	? number
+			: crash ? crash->origin
+				: NULL))
 		return;
 	if (value) {
 		AUTO(mem_freep) char *words = words_evidence_plainly(value);

@@ -94,7 +94,7 @@ static void put_group(const struct page *page, const struct writes *group)
 	put_change(page, group->passing);
 	el_txt(page->h, "td", NULL,
 	       group->passed == 0   ? "◆ seen only in runs that failed"
-	       : group->failed == 0 ? "seen only in runs that passed"
+	       : group->failed == 0 ? "–"
 				    : "seen in both");
 	el_end(page->h);
 }
@@ -241,8 +241,9 @@ void page_beside(const struct page *page)
 		       "The bytes of the block are not known of both: stores only.");
 	beside_deinit(&beside);
 	el_txt(page->h, "p", NULL,
-	       "Stores to the watched fields, in runs that failed and in runs that passed. Of "
-	       "values the last that was seen is shown.");
+	       "Stores to the watched fields, each with the last value that was seen. Of the field "
+	       "that a failure came by, only the last stores of that run are recorded: whoever is "
+	       "missing there may have written before.");
 	table_begin(page, "Stores in failing and in passing runs");
 	put_head(page, "field", "stored by", "failing runs", "passing runs",
 		 "value in a failing run", "value in a passing run", "difference", NULL);

@@ -268,7 +268,8 @@ static void put_said(const struct page *page, const struct said_list *list)
 	for (size_t i = 0; i < list->list.count && i < 8; i++) {
 		AUTO(mem_freep) char *text = words_of(&list->list.items[i]);
 
-		el_txt(page->h, "li", NULL, text);
+		words_capital(text);
+		el_txtf(page->h, "li", NULL, "%s.", text);
 	}
 }
 
@@ -299,7 +300,7 @@ static void put_doubts(const struct page *page)
 	if (next) {
 		el(page->h, "p", NULL);
 		el_txt(page->h, "b", NULL, "Next: ");
-		txt(page->h, next);
+		txtf(page->h, "%s.", next);
 		el_end(page->h);
 	}
 	el_end(page->h);

@@ -19,11 +19,6 @@ static json_t *moment(int64_t ms)
 	return json_text(when_text(ms, text));
 }
 
-static json_t *signature_json(const struct signature_count *s)
-{
-	return OBJECT(MEMBERS(s, id, count, always, summary, trial));
-}
-
 static json_t *series_json(const struct series_overview *s)
 {
 	return OBJECT(
@@ -31,7 +26,8 @@ static json_t *series_json(const struct series_overview *s)
 		KEY("program", json_command(s->program.items)), KEY("jobs", UNLESS_0(s->jobs)),
 		MEMBERS(s, observer), RATE(&s->rate),
 		KEY("counted", s->intermittent ? "intermittent" : "all"),
-		KEY("signatures", JSON_LIST(&s->signatures, signature_json)),
+		KEY("signatures", EACH(&s->signatures, one,
+				       OBJECT(MEMBERS(one, id, count, always, summary, trial)))),
 		KEY("arms", EACH(&s->arms, arm, OBJECT(MEMBERS(arm, name), RATE(&arm->rate)))));
 }
 
@@ -86,12 +82,6 @@ static json_t *verdict_json(const struct verdict *v)
 		      MEMBERS(v, firm, sentence, caught, watched, trials, doubts, next));
 }
 
-static json_t *sighting_json(const struct sighting_overview *sighting)
-{
-	return OBJECT(MEMBERS(sighting, evidence, trial), KEY("failed", sighting->failing),
-		      MEMBERS(sighting, text));
-}
-
 static json_t *parking_json(const struct parking *p)
 {
 	if (!p)
@@ -127,22 +117,6 @@ json_t *choices_json(const struct choice_list *choices)
 	return JSON_LIST(&choices->list, choice_json);
 }
 
-static json_t *note_json(const struct note *note)
-{
-	return OBJECT(MEMBERS(note, id), KEY("time", moment(note->made_ms)), MEMBERS(note, text));
-}
-
-static json_t *workaround_json(const struct workaround *w)
-{
-	return OBJECT(MEMBERS(w, id), KEY("since", moment(w->made_ms)), MEMBERS(w, text));
-}
-
-static json_t *decision_json(const struct decision *d)
-{
-	return OBJECT(KEY("time", moment(d->time_ms)), MEMBERS(d, stage),
-		      KEY("says", json_said_ids(&d->said)), KEY("text", d->said));
-}
-
 static json_t *hypotheses_json(const struct case_overview *overview)
 {
 	json_t *all = JSON_LIST(&overview->notebook.hypotheses, hypothesis_json);
@@ -157,19 +131,29 @@ static json_t *overview_json(const struct case_overview *o)
 {
 	const struct notebook *notebook = &o->notebook;
 
-	return OBJECT(KEY("case", o->case_dir), KEY("series", JSON_LIST(&o->series, series_json)),
-		      KEY("minimal", OR_NULL(o->minimal.series != 0, minimal_json(&o->minimal))),
-		      KEY("verdict", OR_NULL(o->judged, verdict_json(&o->verdict))),
-		      KEY("sightings", JSON_LIST(&o->sightings, sighting_json)),
-		      KEY("decisions", JSON_LIST(&o->decisions.list, decision_json)),
-		      KEY("choices", choices_json(&o->choices)),
-		      KEY("hypotheses", hypotheses_json(o)),
-		      KEY("notes", JSON_LIST(&notebook->notes, note_json)),
-		      KEY("workarounds", JSON_LIST(&notebook->workarounds, workaround_json)),
-		      KEY("parked", parking_json(notebook_parked(notebook))),
-		      KEY("parkings", JSON_LIST(&notebook->parkings, parking_json)),
-		      KEY("sentinel", sentinel_json(notebook_sentinel(notebook))),
-		      ALL_OF(notebook_json(notebook)));
+	return OBJECT(
+		KEY("case", o->case_dir), KEY("series", JSON_LIST(&o->series, series_json)),
+		KEY("minimal", OR_NULL(o->minimal.series != 0, minimal_json(&o->minimal))),
+		KEY("verdict", OR_NULL(o->judged, verdict_json(&o->verdict))),
+		KEY("sightings",
+		    EACH(&o->sightings, sighting,
+			 OBJECT(MEMBERS(sighting, evidence, trial),
+				KEY("failed", sighting->failing), MEMBERS(sighting, text)))),
+		KEY("decisions",
+		    EACH(&o->decisions.list, d,
+			 OBJECT(KEY("time", moment(d->time_ms)), MEMBERS(d, stage),
+				KEY("says", json_said_ids(&d->said)), KEY("text", d->said)))),
+		KEY("choices", choices_json(&o->choices)), KEY("hypotheses", hypotheses_json(o)),
+		KEY("notes", EACH(&notebook->notes, note,
+				  OBJECT(MEMBERS(note, id), KEY("time", moment(note->made_ms)),
+					 MEMBERS(note, text)))),
+		KEY("workarounds", EACH(&notebook->workarounds, w,
+					OBJECT(MEMBERS(w, id), KEY("since", moment(w->made_ms)),
+					       MEMBERS(w, text)))),
+		KEY("parked", parking_json(notebook_parked(notebook))),
+		KEY("parkings", JSON_LIST(&notebook->parkings, parking_json)),
+		KEY("sentinel", sentinel_json(notebook_sentinel(notebook))),
+		ALL_OF(notebook_json(notebook)));
 }
 
 #define SCHEMA KEY("schema", "redhand/case/2")
@@ -179,15 +163,13 @@ void report_case_json(const struct case_overview *overview, FILE *out)
 	json_print(OBJECT(SCHEMA, ALL_OF(overview_json(overview))), out);
 }
 
-static json_t *case_line_json(const struct case_line *line)
-{
-	return OBJECT(ALL_OF(overview_json(&line->overview)), KEY("case", line->dir),
-		      MEMBERS(line, trouble));
-}
-
 void report_cases_json(const struct case_lines *lines, FILE *out)
 {
-	json_print(OBJECT(SCHEMA, KEY("cases", JSON_LIST(&lines->list, case_line_json))), out);
+	json_print(OBJECT(SCHEMA, KEY("cases", EACH(&lines->list, line,
+						    OBJECT(ALL_OF(overview_json(&line->overview)),
+							   KEY("case", line->dir),
+							   MEMBERS(line, trouble))))),
+		   out);
 }
 
 /* The words of a text, without what separates them. */

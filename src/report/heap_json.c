@@ -58,18 +58,6 @@ static json_t *holder_json(const struct heap_holder *h)
 		      KEY("allocated", h->stack));
 }
 
-static json_t *dangling_json(const struct heap_dangling *d)
-{
-	return OBJECT(MEMBERS(d, context, key, size, trial, blocks, used, allocated, freed),
-		      KEY("holders", JSON_LIST(&d->holders, holder_json)));
-}
-
-static json_t *suspect_json(const struct heap_suspect *s)
-{
-	return OBJECT(MEMBERS(s, context, p), KEY("overwritten", s->poisoned),
-		      KEY("left_alone", s->clear), KEY("allocated", s->stack));
-}
-
 static json_t *observer_json(const struct heap_report *report)
 {
 	return OBJECT(KEY("crash", report->plain), MEMBERS(report, heap, p, sentence));
@@ -88,17 +76,24 @@ static json_t *fence_json(const struct heap_report *report)
 
 void report_heap_json(const struct heap_report *report, FILE *out)
 {
-	json_print(OBJECT(DOCUMENT("redhand/heap/1", report),
-			  MEMBERS(&report->heap, trials, failed),
-			  MEMBERS(report, seed, quarantine_mib, poison_chance, blocks,
-				  sampled_trials, guarded, unguarded),
-			  KEY("fence", OR_NULL(report->fence_trials > 0, fence_json(report))),
-			  KEY("observer", OR_NULL(report->compared, observer_json(report))),
-			  KEY("findings", JSON_LIST(&report->findings, finding_json)),
-			  MEMBERS(report, swept, sweep_bytes),
-			  KEY("dangling", JSON_LIST(&report->dangling, dangling_json)),
-			  MEMBERS(report, contexts), KEY("failing_needed", report->needed),
-			  KEY("suspects", JSON_LIST(&report->suspects, suspect_json)),
-			  MEMBERS(report, notes)),
-		   out);
+	json_print(
+		OBJECT(DOCUMENT("redhand/heap/1", report), MEMBERS(&report->heap, trials, failed),
+		       MEMBERS(report, seed, quarantine_mib, poison_chance, blocks, sampled_trials,
+			       guarded, unguarded),
+		       KEY("fence", OR_NULL(report->fence_trials > 0, fence_json(report))),
+		       KEY("observer", OR_NULL(report->compared, observer_json(report))),
+		       KEY("findings", JSON_LIST(&report->findings, finding_json)),
+		       MEMBERS(report, swept, sweep_bytes),
+		       KEY("dangling",
+			   EACH(&report->dangling, d,
+				OBJECT(MEMBERS(d, context, key, size, trial, blocks, used,
+					       allocated, freed),
+				       KEY("holders", JSON_LIST(&d->holders, holder_json))))),
+		       MEMBERS(report, contexts), KEY("failing_needed", report->needed),
+		       KEY("suspects",
+			   EACH(&report->suspects, s,
+				OBJECT(MEMBERS(s, context, p), KEY("overwritten", s->poisoned),
+				       KEY("left_alone", s->clear), KEY("allocated", s->stack)))),
+		       MEMBERS(report, notes)),
+		out);
 }

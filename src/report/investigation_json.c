@@ -46,19 +46,6 @@ static json_t *writer_json(const struct verdict *v)
 		      KEY("thread", UNLESS_0(v->tid)));
 }
 
-static json_t *step_json(const struct verdict_step *step)
-{
-	return OBJECT(MEMBERS(step, what), KEY("trial", UNLESS_0(step->trial)),
-		      KEY("evidence", UNLESS_0(step->evidence)), KEY("site", step->stack));
-}
-
-static json_t *alternative_json(const struct verdict_alternative *alternative)
-{
-	return OBJECT(KEY("class", verdict_class_name(alternative->class)),
-		      MEMBERS(alternative, sentence, tell_apart),
-		      KEY("evidence", EACH(&alternative->evidence, id, *id)));
-}
-
 static json_t *keys_json(const struct investigation *inv)
 {
 	uint64_t right, tried;
@@ -73,22 +60,28 @@ static json_t *verdict_json(const struct investigation *inv)
 {
 	const struct verdict *v = &inv->verdict;
 
-	return OBJECT(KEY("class", verdict_class_name(v->class)),
-		      KEY("words", words_class(v->class)),
-		      MEMBERS(v, firm, sentence, caught, watched, trials),
-		      KEY("reidentified", keys_json(inv)),
-		      KEY("signature", OR_NULL(v->signature[0] != '\0', v->signature)),
-		      ALL_OF(writer_json(v)), KEY("home", home_json(&v->home)),
-		      KEY("victim", OR_NULL(v->victim, json_block(v->victim))),
-		      KEY("offset", OR_NULL(v->home.kind != HOME_UNKNOWN, v->home.offset)),
-		      KEY("base", OR_NULL(v->base, json_block(v->base))),
-		      KEY("holder", holder_json(inv)), MEMBERS(v, freed_by, other),
-		      KEY("evidence", EACH(&v->evidence, id, *id)),
-		      KEY("steps", JSON_LIST(&v->steps, step_json)),
-		      KEY("alternatives", JSON_LIST(&v->alternatives, alternative_json)),
-		      MEMBERS(v, doubts),
-		      KEY("considerations", EACH_IF(&v->doubts.list, doubt, doubt->id, doubt->id)),
-		      MEMBERS(v, open, next));
+	return OBJECT(
+		KEY("class", verdict_class_name(v->class)), KEY("words", words_class(v->class)),
+		MEMBERS(v, firm, sentence, caught, watched, trials),
+		KEY("reidentified", keys_json(inv)),
+		KEY("signature", OR_NULL(v->signature[0] != '\0', v->signature)),
+		ALL_OF(writer_json(v)), KEY("home", home_json(&v->home)),
+		KEY("victim", OR_NULL(v->victim, json_block(v->victim))),
+		KEY("offset", OR_NULL(v->home.kind != HOME_UNKNOWN, v->home.offset)),
+		KEY("base", OR_NULL(v->base, json_block(v->base))), KEY("holder", holder_json(inv)),
+		MEMBERS(v, freed_by, other), KEY("evidence", EACH(&v->evidence, id, *id)),
+		KEY("steps", EACH(&v->steps, step,
+				  OBJECT(MEMBERS(step, what), KEY("trial", UNLESS_0(step->trial)),
+					 KEY("evidence", UNLESS_0(step->evidence)),
+					 KEY("site", step->stack)))),
+		KEY("alternatives",
+		    EACH(&v->alternatives, alternative,
+			 OBJECT(KEY("class", verdict_class_name(alternative->class)),
+				MEMBERS(alternative, sentence, tell_apart),
+				KEY("evidence", EACH(&alternative->evidence, id, *id))))),
+		MEMBERS(v, doubts),
+		KEY("considerations", EACH_IF(&v->doubts.list, doubt, doubt->id, doubt->id)),
+		MEMBERS(v, open, next));
 }
 
 static json_t *hypothesis_json(const struct ledger_entry *h, bool built_in)
@@ -106,19 +99,6 @@ static json_t *hypotheses_json(const struct investigation *inv)
 	(void)json_array_extend(all, own);
 	json_decref(own);
 	return all;
-}
-
-static json_t *observer_json(const struct observer_rate *o)
-{
-	return OBJECT(RATE(&o->rate), MEMBERS(o, name),
-		      KEY("effect", observer_effect_name(o->effect)),
-		      KEY("p", OR_NULL(o->effect != EFFECT_UNKNOWN, o->p)));
-}
-
-static json_t *decision_json(const struct decision *d)
-{
-	return OBJECT(MEMBERS(d, time_ms, stage), KEY("says", json_said_ids(&d->said)),
-		      KEY("text", d->said));
 }
 
 static json_t *evidence_json(const struct evidence *e)
@@ -142,12 +122,6 @@ static json_t *slots_json(const struct investigation *inv)
 		      KEY("died", OR_NULL(inv->cut_known, inv->cut_who)));
 }
 
-static json_t *address_json(const struct fault_address *f)
-{
-	return OBJECT(KEY("address", json_hex(f->address)),
-		      KEY("fault", fault_class_name(f->fault)), MEMBERS(f, count));
-}
-
 /* What `hunt` and `report` have in common. */
 static json_t *common_json(const struct investigation *inv, const char *schema)
 {
@@ -156,13 +130,23 @@ static json_t *common_json(const struct investigation *inv, const char *schema)
 		      KEY("verdict", OR_NULL(inv->judged, verdict_json(inv))),
 		      KEY("tests",
 			  OR_NULL(inv->trigger.known, EACH(&inv->trigger.items, item, item->name))),
-		      KEY("observers", JSON_LIST(&inv->observers, observer_json)),
+		      KEY("observers",
+			  EACH(&inv->observers, o,
+			       OBJECT(RATE(&o->rate), MEMBERS(o, name),
+				      KEY("effect", observer_effect_name(o->effect)),
+				      KEY("p", OR_NULL(o->effect != EFFECT_UNKNOWN, o->p))))),
 		      KEY("hypotheses", hypotheses_json(inv)),
-		      KEY("decisions", JSON_LIST(&inv->decisions.list, decision_json)),
+		      KEY("decisions",
+			  EACH(&inv->decisions.list, d,
+			       OBJECT(MEMBERS(d, time_ms, stage),
+				      KEY("says", json_said_ids(&d->said)), KEY("text", d->said)))),
 		      KEY("choices", choices_json(&inv->choices)),
 		      MEMBERS(inv, reproduce, prove_fix, sentinel, notes),
 		      KEY("slots", slots_json(inv)),
-		      KEY("fault_addresses", JSON_LIST(&inv->summary.faults, address_json)));
+		      KEY("fault_addresses", EACH(&inv->summary.faults, f,
+						  OBJECT(KEY("address", json_hex(f->address)),
+							 KEY("fault", fault_class_name(f->fault)),
+							 MEMBERS(f, count)))));
 }
 
 void report_hunt_json(const struct investigation *inv, FILE *out)
@@ -181,14 +165,6 @@ static json_t *trigger_json(const struct trigger_set *trigger)
 		      MEMBERS(trigger, file));
 }
 
-static json_t *series_json(const struct series_entry *s)
-{
-	return OBJECT(RATE(&s->rate), MEMBERS(s, command, observer, began_ms),
-		      KEY("last_ms", OR_NULL(s->last_ms > 0, s->last_ms)),
-		      KEY("arms",
-			  EACH(&s->arms, arm, OBJECT(RATE(&arm->rate), MEMBERS(arm, name)))));
-}
-
 static json_t *beside_run_json(const struct beside_run *run)
 {
 	const struct block_bytes *block = &run->piece->write->block;
@@ -200,12 +176,6 @@ static json_t *beside_run_json(const struct beside_run *run)
 			  json_bytes((const uint8_t *)block->bytes.data, block->bytes.len)));
 }
 
-static json_t *beside_row_json(const struct beside_row *row)
-{
-	return OBJECT(MEMBERS(row, offset, len, name, watched),
-		      KEY("difference", beside_difference_name(row->difference)));
-}
-
 static json_t *beside_json(const struct investigation *inv)
 {
 	AUTO(beside_deinit) struct beside beside = { 0 };
@@ -214,7 +184,10 @@ static json_t *beside_json(const struct investigation *inv)
 		return json_null();
 	return OBJECT(KEY("failed", beside_run_json(&beside.failed)),
 		      KEY("passed", JSON_LIST(&beside.passed, beside_run_json)),
-		      KEY("rows", JSON_LIST(&beside.rows, beside_row_json)));
+		      KEY("rows", EACH(&beside.rows, row,
+				       OBJECT(MEMBERS(row, offset, len, name, watched),
+					      KEY("difference",
+						  beside_difference_name(row->difference))))));
 }
 
 void report_investigation_json(const struct investigation *inv, FILE *out)
@@ -230,7 +203,13 @@ void report_investigation_json(const struct investigation *inv, FILE *out)
 			  KEY("clean_runs_for_99", UNLESS_0(inv->clean_runs)),
 			  KEY("signatures", signatures_json(&summary->signatures)),
 			  KEY("families", families_json(&summary->families)),
-			  KEY("series", JSON_LIST(&inv->series, series_json)),
+			  KEY("series",
+			      EACH(&inv->series, s,
+				   OBJECT(RATE(&s->rate), MEMBERS(s, command, observer, began_ms),
+					  KEY("last_ms", OR_NULL(s->last_ms > 0, s->last_ms)),
+					  KEY("arms", EACH(&s->arms, arm,
+							   OBJECT(RATE(&arm->rate),
+								  MEMBERS(arm, name))))))),
 			  KEY("trigger", OR_NULL(inv->trigger.known, trigger_json(&inv->trigger))),
 			  KEY("evidence", JSON_LIST(&inv->evidence.list, evidence_json)),
 			  KEY("beside", beside_json(inv))),

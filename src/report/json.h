@@ -114,14 +114,7 @@ json_t *json_of(enum json_kind kind, const void *at);
 json_t *json_one(json_t *value);
 
 /* What `make` makes of each in a VEC. */
-#define JSON_LIST(vec, make)                                                  \
-	({                                                                    \
-		json_t *json_list_ = json_array();                            \
-                                                                              \
-		VEC_FOREACH (vec, item_)                                      \
-			(void)json_array_append_new(json_list_, make(item_)); \
-		json_list_;                                                   \
-	})
+#define JSON_LIST(vec, make) EACH(vec, item_, make(item_))
 
 /* Text or null. Bytes that are not UTF-8 (a user's own argument) are made printable. */
 json_t *json_text(const char *text);

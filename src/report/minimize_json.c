@@ -18,11 +18,6 @@ static json_t *without_json(const struct minimal_item *item)
 	return OBJECT(KEY("test", item->name), RATE(&item->without), MEMBERS(item, wider));
 }
 
-static json_t *left_json(const struct minimal_item *item)
-{
-	return OBJECT(KEY("test", item->name), MEMBERS(item, needed));
-}
-
 void report_minimize_json(const struct minimize_result *r, FILE *out)
 {
 	static const char *const verdicts[] = { [MINIMAL_SEARCHING] = "searching",
@@ -46,7 +41,9 @@ void report_minimize_json(const struct minimize_result *r, FILE *out)
 		       MEMBERS(r, victim, confidence), KEY("wanted_confidence", r->wanted),
 		       MEMBERS(r, trials, other_failures, no_information, earlier, rollbacks),
 		       KEY("trials_to_go", r->to_go),
-		       KEY("left", JSON_LIST(&r->doubtful, left_json)), MEMBERS(r, full, minimal),
+		       KEY("left", EACH(&r->doubtful, item,
+					OBJECT(KEY("test", item->name), MEMBERS(item, needed)))),
+		       MEMBERS(r, full, minimal),
 		       KEY("without", EACH_IF(&r->items, item, !item->victim, without_json(item))),
 		       KEY("stand_ins", others[r->others]),
 		       KEY("full_without_one", rate_or_null(&r->stand_ins)),

@@ -20,11 +20,6 @@ static json_t *hit_json(const struct scan_report *report, const struct scan_hit 
 		      KEY("stack", json_stack(&hit->frames)));
 }
 
-static json_t *region_json(const struct scan_region *region)
-{
-	return OBJECT(MEMBERS(region, name, bytes, unread, hits));
-}
-
 static json_t *query_json(const struct scan_report *report)
 {
 	const struct scan_query *q = &report->query;
@@ -42,7 +37,8 @@ void report_scan_json(const struct scan_report *report, FILE *out)
 			  KEY("query", query_json(report)),
 			  MEMBERS(report, seconds, bytes, instructions, undecoded, stack_left_out,
 				  limited),
-			  KEY("regions", JSON_LIST(&report->regions, region_json)),
+			  KEY("regions", EACH(&report->regions, region,
+					      OBJECT(MEMBERS(region, name, bytes, unread, hits)))),
 			  KEY("hits", EACH(&report->hits, hit, hit_json(report, hit))),
 			  MEMBERS(report, notes)),
 		   out);

@@ -6,11 +6,6 @@
 #include "report/certificate_json.h"
 #include "report/json.h"
 
-static json_t *other_json(const struct other_failure *other)
-{
-	return OBJECT(MEMBERS(other, id, summary, count, trial, known));
-}
-
 json_t *certificate_json(const struct certificate *c)
 {
 	return OBJECT(MEMBERS(c, dir), KEY("program", json_command(c->program)),
@@ -19,7 +14,9 @@ json_t *certificate_json(const struct certificate *c)
 		      MEMBERS(c, before), KEY("rate_below", OR_NULL(c->shown == 0, c->bound)),
 		      MEMBERS(c, chance, p), KEY("trial", UNLESS_0(c->shown_trial)),
 		      MEMBERS(c, others),
-		      KEY("other_failures", JSON_LIST(&c->other_failures, other_json)),
+		      KEY("other_failures",
+			  EACH(&c->other_failures, other,
+			       OBJECT(MEMBERS(other, id, summary, count, trial, known)))),
 		      MEMBERS(c, notes, seconds, interrupted));
 }
 

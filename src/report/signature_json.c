@@ -1,28 +1,23 @@
 #include "report/signature_json.h"
 
-static json_t *window_json(const struct window *window)
-{
-	return OBJECT(MEMBERS(window, last, next, count, trial));
-}
-
 json_t *signature_json(const struct signature_summary *s)
 {
 	const struct signature *signature = &s->signature;
 	const struct window none = { 0 }, *window = s->windows.count > 0 ? s->windows.items : &none;
 
-	return OBJECT(MEMBERS(signature, id), KEY("count", s->rate.failed),
-		      MEMBERS(&s->rate, rate, low, high), MEMBERS(s, always),
-		      KEY("kind", failure_kind_name(signature->kind)),
-		      KEY("signal",
-			  OR_NULL(signature->signal != 0, signal_name(signature->signal))),
-		      KEY("exit", OR_NULL(signature->exit_status >= 0, signature->exit_status)),
-		      KEY("child", signature->stray), MEMBERS(signature, test, summary),
-		      MEMBERS(s, trial), MEMBERS(signature, site),
-		      KEY("fault", OR_NULL(s->crash, json_fault(s->crash))),
-		      KEY("stack", s->crash ? json_stack(&s->crash->stack) : json_array()),
-		      KEY("breadcrumb", OBJECT(MEMBERS(window, last, next))),
-		      KEY("windows", JSON_LIST(&s->windows, window_json)), MEMBERS(s, places),
-		      KEY("moves", json_boolean(s->places > 1)));
+	return OBJECT(
+		MEMBERS(signature, id), KEY("count", s->rate.failed),
+		MEMBERS(&s->rate, rate, low, high), MEMBERS(s, always),
+		KEY("kind", failure_kind_name(signature->kind)),
+		KEY("signal", OR_NULL(signature->signal != 0, signal_name(signature->signal))),
+		KEY("exit", OR_NULL(signature->exit_status >= 0, signature->exit_status)),
+		KEY("child", signature->stray), MEMBERS(signature, test, summary),
+		MEMBERS(s, trial), MEMBERS(signature, site),
+		KEY("fault", OR_NULL(s->crash, json_fault(s->crash))),
+		KEY("stack", s->crash ? json_stack(&s->crash->stack) : json_array()),
+		KEY("breadcrumb", OBJECT(MEMBERS(window, last, next))),
+		KEY("windows", EACH(&s->windows, w, OBJECT(MEMBERS(w, last, next, count, trial)))),
+		MEMBERS(s, places), KEY("moves", json_boolean(s->places > 1)));
 }
 
 json_t *signatures_json(const struct signature_summaries *signatures)

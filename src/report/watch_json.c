@@ -69,27 +69,16 @@ static json_t *writer_json(const struct watch_writer *writer)
 		      KEY("base", block_or_null(w->base)));
 }
 
-static json_t *target_json(const struct watch_target *target)
-{
-	return OBJECT(KEY("on", target->text), KEY("words", target->what), MEMBERS(target, objects),
-		      KEY("watched", target->armed),
-		      MEMBERS(target, displaced, hits, matched, unchanged, imprecise, moved,
-			      beyond));
-}
-
-static json_t *instance_json(const struct watch_instance *instance)
-{
-	return OBJECT(MEMBERS(instance, number, id, key),
-		      KEY("first", json_hex(instance->first_value)),
-		      KEY("last", json_hex(instance->last_value)), MEMBERS(instance, hits),
-		      KEY("end", words_watched_end(instance->end)));
-}
-
 static json_t *conflation_json(const struct watch_conflation *c)
 {
 	return OBJECT(MEMBERS(c, trial), KEY("failed", c->failing),
 		      KEY("address", json_hex(c->address)), MEMBERS(c, instances),
-		      KEY("objects", JSON_LIST(&c->list, instance_json)),
+		      KEY("objects", EACH(&c->list, instance,
+					  OBJECT(MEMBERS(instance, number, id, key),
+						 KEY("first", json_hex(instance->first_value)),
+						 KEY("last", json_hex(instance->last_value)),
+						 MEMBERS(instance, hits),
+						 KEY("end", words_watched_end(instance->end))))),
 		      KEY("between", OR_NULL(c->changed_at >= 0, c->changed_at)));
 }
 
@@ -119,7 +108,13 @@ void report_watch_json(const struct watch_report *report, FILE *out)
 			  KEY("command", json_command(report->program)),
 			  MEMBERS(report, mode, mode_reason, kernel_writes, trials, failed, seconds,
 				  interrupted),
-			  KEY("hits", hits), KEY("on", JSON_LIST(&report->targets, target_json)),
+			  KEY("hits", hits),
+			  KEY("on",
+			      EACH(&report->targets, target,
+				   OBJECT(KEY("on", target->text), KEY("words", target->what),
+					  MEMBERS(target, objects), KEY("watched", target->armed),
+					  MEMBERS(target, displaced, hits, matched, unchanged,
+						  imprecise, moved, beyond)))),
 			  KEY("writers", JSON_LIST(&report->writers, writer_json)),
 			  KEY("conflations", JSON_LIST(&report->conflations, conflation_json)),
 			  KEY("conflations_in_all", report->conflation_count),

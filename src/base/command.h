@@ -148,9 +148,13 @@ void completion_zsh(const struct program_info *info, FILE *out);
 	for (const struct option_group *group = (command)->groups; group && group->title; group++) \
 		for (const struct option *option = group->options; option->name; option++)
 
-#define OPTION_GROUPS_END     \
-	{                     \
-		.title = NULL \
+/* The members of a command about its options, which are a struct and groups of rows. */
+#define OPTION_GROUPS(type, ...)                                                   \
+	.groups = (const struct option_group[]){ __VA_ARGS__, { .title = NULL } }, \
+	.options_size = sizeof(type)
+#define OWN_GROUP(name, table)                      \
+	{                                           \
+		.title = (name), .options = (table) \
 	}
 #define OPTIONS_END          \
 	{                    \

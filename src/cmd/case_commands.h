@@ -13,10 +13,8 @@ struct case_options {
 };
 
 /* What those have that take the common options and so many arguments. */
-#define CASE_COMMAND(arguments)                                                   \
-	.groups = case_plain_groups, .options_size = sizeof(struct case_options), \
-	.args_min = (arguments), .args_max = (arguments)
-extern const struct option_group case_plain_groups[];
+#define CASE_COMMAND(arguments) \
+	COMMON_OPTIONS(struct case_options), .args_min = (arguments), .args_max = (arguments)
 
 /* Runs `fn` with the text that the user gave, and tells the number of what it made. */
 typedef int (*case_add_fn)(struct case_store *cs, const char *text, uint64_t *ret_id,

@@ -105,12 +105,6 @@ static const struct option park_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group park_groups[] = {
-	COMMON_GROUP(struct case_options),
-	{ .title = "Why", .options = park_option_table },
-	OPTION_GROUPS_END,
-};
-
 const struct command case_park_command = {
 	.name = "case park",
 	.summary = "Set the case aside, with the reason and what to wait for",
@@ -120,8 +114,7 @@ const struct command case_park_command = {
 		"git commit, the program's build-id (or size and hash), kernel, machine, redhand's "
 		"version, and the names of the environment variables with a short hash of each value, "
 		"never the values.",
-	.groups = park_groups,
-	.options_size = sizeof(struct case_options),
+	MORE_OPTIONS(struct case_options, "Why", park_option_table),
 	.run = park,
 };
 
@@ -244,12 +237,6 @@ static const struct option resume_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group resume_groups[] = {
-	COMMON_GROUP(struct case_options),
-	{ .title = "The gate", .options = resume_option_table },
-	OPTION_GROUPS_END,
-};
-
 const struct command case_resume_command = {
 	.name = "case resume",
 	.summary = "Go on with a parked case, if what it knows still holds",
@@ -259,7 +246,6 @@ const struct command case_resume_command = {
 		"environment) and passes the resumption gate: the sentinel must still fail as recorded, on "
 		"this checkout and machine. When it does not, the case stays parked (exit status 1), with "
 		"the reason.",
-	.groups = resume_groups,
-	.options_size = sizeof(struct case_options),
+	MORE_OPTIONS(struct case_options, "The gate", resume_option_table),
 	.run = resume,
 };

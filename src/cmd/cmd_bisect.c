@@ -56,13 +56,6 @@ static const struct option bisect_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to bisect", .options = bisect_option_table },
-	TRIAL_GROUP(struct bisect_options),
-	COMMON_GROUP(struct bisect_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct bisect_options *options = ptr;
@@ -269,8 +262,7 @@ const struct command cmd_bisect = {
 		    "      which commit since v1.4 made it flaky?\n\n"
 		    "  redhand bisect --rate 9/50 v1.4 HEAD -- python3 tests/test_grad.py\n"
 		    "      repro has seen 9 of 50 runs fail: fewer trials are needed\n",
-	.groups = groups,
-	.options_size = sizeof(struct bisect_options),
+	TRIAL_OPTIONS(struct bisect_options, "What to bisect", bisect_option_table),
 	.args_min = 2,
 	.args_max = 2,
 	.program = PROGRAM_REQUIRED,

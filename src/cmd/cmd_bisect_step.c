@@ -43,13 +43,6 @@ static const struct option step_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "How often", .options = step_option_table },
-	TRIAL_GROUP(struct step_options),
-	COMMON_GROUP(struct step_options),
-	OPTION_GROUPS_END,
-};
-
 static int plan(const struct step_options *options, struct bisect_step_report *report,
 		struct err *err)
 {
@@ -162,8 +155,7 @@ const struct command cmd_bisect_step = {
 		"      21 clean runs make a commit good\n\n"
 		"  git bisect run sh -c 'make || exit 125; redhand bisect-step -n 50 -- ./mytests'\n"
 		"      skip what does not build\n",
-	.groups = groups,
-	.options_size = sizeof(struct step_options),
+	TRIAL_OPTIONS(struct step_options, "How often", step_option_table),
 	.program = PROGRAM_REQUIRED,
 	.exit_statuses = "  0    good: every trial passed\n"
 			 "  1    bad: a trial failed\n"

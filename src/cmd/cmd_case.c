@@ -13,11 +13,6 @@
 #include "report/report_case.h"
 #include "studies/overview/overview.h"
 
-const struct option_group case_plain_groups[] = {
-	COMMON_GROUP(struct case_options),
-	OPTION_GROUPS_END,
-};
-
 static int show(const struct invocation *inv, struct err *err)
 {
 	const struct case_options *options = inv->options;
@@ -101,8 +96,7 @@ static const struct command case_list = {
 	.usage = "[options] [DIR]",
 	.description = "Lists the cases in DIR (default: the current directory) and up to three "
 		       "directories below, and the one that --case names.",
-	.groups = case_plain_groups,
-	.options_size = sizeof(struct case_options),
+	COMMON_OPTIONS(struct case_options),
 	.args_max = 1,
 	.defaults = list_defaults,
 	.run = list,
@@ -268,24 +262,17 @@ static const struct option change_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group change_groups[] = {
-	COMMON_GROUP(struct case_options),
-	{ .title = "What decides it", .options = change_option_table },
-	OPTION_GROUPS_END,
-};
-
-#define HYPOTHESIS_CHANGE(variable, word, what, does, how)   \
-	static const struct command variable = {             \
-		.name = "case hypothesis " word,             \
-		.summary = what,                             \
-		.usage = "[options] ID",                     \
-		.description = does,                         \
-		.groups = change_groups,                     \
-		.options_size = sizeof(struct case_options), \
-		.args_min = 1,                               \
-		.args_max = 1,                               \
-		.program = PROGRAM_NONE,                     \
-		.run = how,                                  \
+#define HYPOTHESIS_CHANGE(variable, word, what, does, how)                                 \
+	static const struct command variable = {                                           \
+		.name = "case hypothesis " word,                                           \
+		.summary = what,                                                           \
+		.usage = "[options] ID",                                                   \
+		.description = does,                                                       \
+		MORE_OPTIONS(struct case_options, "What decides it", change_option_table), \
+		.args_min = 1,                                                             \
+		.args_max = 1,                                                             \
+		.program = PROGRAM_NONE,                                                   \
+		.run = how,                                                                \
 	}
 
 HYPOTHESIS_CHANGE(case_hypothesis_open, "open", "Open a hypothesis again",

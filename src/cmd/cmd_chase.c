@@ -52,13 +52,6 @@ static const struct option chase_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to chase", .options = chase_option_table },
-	TRIAL_GROUP(struct chase_options),
-	COMMON_GROUP(struct chase_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct chase_options *options = ptr;
@@ -289,8 +282,7 @@ const struct command cmd_chase = {
 		"      go on from a crash that is in the case\n\n"
 		"  redhand heap -- ./server; redhand chase --from-evidence 3 -- ./server\n"
 		"      who damaged the block that finding says 'evidence 3' of?\n",
-	.groups = groups,
-	.options_size = sizeof(struct chase_options),
+	TRIAL_OPTIONS(struct chase_options, "What to chase", chase_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = work,

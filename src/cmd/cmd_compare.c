@@ -61,13 +61,6 @@ static const struct option compare_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to compare", .options = compare_option_table },
-	TRIAL_GROUP(struct compare_options),
-	COMMON_GROUP(struct compare_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct compare_options *options = ptr;
@@ -268,8 +261,7 @@ const struct command cmd_compare = {
 		"      is the older build immune, and how fast is either?\n\n"
 		"  redhand compare --arm off --arm on:observe=watch --on global:count -- ./run_tests\n"
 		"      does watching hide it?\n",
-	.groups = groups,
-	.options_size = sizeof(struct compare_options),
+	TRIAL_OPTIONS(struct compare_options, "What to compare", compare_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = run,

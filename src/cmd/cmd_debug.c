@@ -29,17 +29,6 @@ static const struct option log_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group log_groups[] = {
-	{ .title = "What to print besides header and records", .options = log_option_table },
-	COMMON_GROUP(struct debug_options),
-	OPTION_GROUPS_END,
-};
-
-static const struct option_group plain_groups[] = {
-	COMMON_GROUP(struct debug_options),
-	OPTION_GROUPS_END,
-};
-
 static int print(const struct debug_options *options, const struct strbuf *lines)
 {
 	if (options->common.json)
@@ -72,8 +61,8 @@ static const struct command debug_log = {
 		"foreseen). Bytes of a text that are not printable stand as \\xNN.",
 	.examples = "  redhand debug log --rings redhand-case/trials/7/events.4711.0.rhl\n"
 		    "      what is in the log, with the history of blocks?\n",
-	.groups = log_groups,
-	.options_size = sizeof(struct debug_options),
+	OWN_OPTIONS(struct debug_options, "What to print besides header and records",
+		    log_option_table),
 	.args_min = 1,
 	.args_max = 1,
 	.run = log_lines,
@@ -96,8 +85,7 @@ static const struct command debug_plan = {
 		"observer and flags, then the items, a line each, as in debug log.",
 	.examples = "  redhand debug plan redhand-case/trials/7/plan\n"
 		    "      what was the agent asked to do in trial 7?\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct debug_options),
+	COMMON_OPTIONS(struct debug_options),
 	.args_min = 1,
 	.args_max = 1,
 	.run = plan_lines,
@@ -144,8 +132,7 @@ static const struct command debug_judge = {
 		"not. Evidence that was added after the verdict makes them differ.",
 	.examples = "  redhand debug judge --case redhand-case\n"
 		    "      does this version of redhand judge the case as the one that made it?\n",
-	.groups = plain_groups,
-	.options_size = sizeof(struct debug_options),
+	COMMON_OPTIONS(struct debug_options),
 	.run = judge_again,
 };
 
@@ -158,7 +145,6 @@ const struct command cmd_debug = {
 	.description =
 		"Prints the files that redhand and the agent in the program exchange. What the lines hold "
 		"may change from version to version.",
-	.groups = plain_groups,
-	.options_size = sizeof(struct debug_options),
+	COMMON_OPTIONS(struct debug_options),
 	.subcommands = subcommands,
 };

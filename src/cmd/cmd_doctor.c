@@ -32,11 +32,6 @@ static int run(const struct invocation *inv, struct err *err)
 	return usable ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 
-static const struct option_group doctor_groups[] = {
-	COMMON_GROUP(struct doctor_options),
-	OPTION_GROUPS_END,
-};
-
 const struct command cmd_doctor = {
 	.name = "doctor",
 	.summary = "What can this machine do, and how is the rest enabled",
@@ -59,8 +54,7 @@ const struct command cmd_doctor = {
 		    "  redhand doctor -- ./build/tests\n"
 		    "      and how much can be told about that program?\n\n"
 		    "  redhand doctor --json\n      the same for scripts\n",
-	.groups = doctor_groups,
-	.options_size = sizeof(struct doctor_options),
+	COMMON_OPTIONS(struct doctor_options),
 	.program = PROGRAM_OPTIONAL,
 	.run = run,
 };

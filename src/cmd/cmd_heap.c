@@ -99,13 +99,6 @@ static const struct option heap_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to look for", .options = heap_option_table },
-	TRIAL_GROUP(struct heap_options),
-	COMMON_GROUP(struct heap_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct heap_options *options = ptr;
@@ -392,8 +385,7 @@ const struct command cmd_heap = {
 		    "      what grows from test to test?\n\n"
 		    "  redhand heap --growth --breadcrumb '^request' -- ./server --self-test\n"
 		    "      from request to request\n",
-	.groups = groups,
-	.options_size = sizeof(struct heap_options),
+	TRIAL_OPTIONS(struct heap_options, "What to look for", heap_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = run,

@@ -67,13 +67,6 @@ static const struct option hunt_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "The hunt", .options = hunt_option_table },
-	TRIAL_GROUP(struct hunt_options),
-	COMMON_GROUP(struct hunt_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct hunt_options *options = ptr;
@@ -376,8 +369,7 @@ const struct command cmd_hunt = {
 		    "      and which of the tests it takes\n\n"
 		    "  redhand hunt --sentinel tests/sentinels/crash -- ./mytests\n"
 		    "      and leave something behind that tells when it is fixed\n",
-	.groups = groups,
-	.options_size = sizeof(struct hunt_options),
+	TRIAL_OPTIONS(struct hunt_options, "The hunt", hunt_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = work,

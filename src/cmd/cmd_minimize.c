@@ -58,13 +58,6 @@ static const struct option minimize_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to minimise", .options = minimize_option_table },
-	TRIAL_GROUP(struct minimize_options),
-	COMMON_GROUP(struct minimize_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct minimize_options *options = ptr;
@@ -250,8 +243,7 @@ const struct command cmd_minimize = {
 		    "      for any program that takes names of tests as arguments\n\n"
 		    "  redhand minimize --shrink input.json -- ./parser input.json\n"
 		    "      which lines of a file are needed to bring it down?\n",
-	.groups = groups,
-	.options_size = sizeof(struct minimize_options),
+	TRIAL_OPTIONS(struct minimize_options, "What to minimise", minimize_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = run,

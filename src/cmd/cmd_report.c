@@ -50,12 +50,6 @@ static const struct option report_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "The report", .options = report_option_table },
-	COMMON_GROUP(struct report_options),
-	OPTION_GROUPS_END,
-};
-
 /* What is printed. */
 struct contents {
 	struct investigation inv;
@@ -243,7 +237,6 @@ const struct command cmd_report = {
 		    "      for the code host\n\n"
 		    "  :cexpr system('redhand report --format gcc')\n"
 		    "      jump from place to place in vim\n",
-	.groups = groups,
-	.options_size = sizeof(struct report_options),
+	OWN_OPTIONS(struct report_options, "The report", report_option_table),
 	.run = report,
 };

@@ -31,13 +31,6 @@ static const struct option repro_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "How long", .options = repro_option_table },
-	TRIAL_GROUP(struct repro_options),
-	COMMON_GROUP(struct repro_options),
-	OPTION_GROUPS_END,
-};
-
 static int repro(const struct invocation *inv, struct repro_result *result, struct case_store **cs,
 		 struct err *err)
 {
@@ -103,8 +96,7 @@ const struct command cmd_repro = {
 		    "      go on until it has failed ten times\n\n"
 		    "  redhand repro -j 4 --slot-env CUDA_VISIBLE_DEVICES={slot} -- ./run_tests\n"
 		    "      one device per slot, four at a time\n",
-	.groups = groups,
-	.options_size = sizeof(struct repro_options),
+	TRIAL_OPTIONS(struct repro_options, "How long", repro_option_table),
 	.program = PROGRAM_REQUIRED,
 	.run = run,
 };

@@ -80,13 +80,6 @@ static const struct option what_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "Where to look", .options = where_table },
-	{ .title = "What to look for", .options = what_table },
-	COMMON_GROUP(struct scan_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct scan_options *options = ptr;
@@ -340,8 +333,8 @@ const struct command cmd_scan = {
 		    "      who could write only a part of it, in emitted code as well?\n\n"
 		    "  redhand scan --trial 17 --value 0xdeadbeef\n"
 		    "      where does this constant come from?\n",
-	.groups = groups,
-	.options_size = sizeof(struct scan_options),
+	OPTION_GROUPS(struct scan_options, OWN_GROUP("Where to look", where_table),
+		      OWN_GROUP("What to look for", what_table), COMMON_GROUP(struct scan_options)),
 	.args_max = 1,
 	.defaults = defaults,
 	.run = run,

@@ -48,12 +48,6 @@ static const struct option create_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group create_groups[] = {
-	COMMON_GROUP(struct create_options),
-	{ .title = "What to write", .options = create_option_table },
-	OPTION_GROUPS_END,
-};
-
 static void create_defaults(void *ptr)
 {
 	struct create_options *options = ptr;
@@ -131,8 +125,7 @@ static const struct command sentinel_create = {
 		    "      guard what the case found last\n\n"
 		    "  redhand sentinel create --file /tmp/repro.py --env PYTHONPATH\n"
 		    "      take a reproducer along that lies outside the project\n",
-	.groups = create_groups,
-	.options_size = sizeof(struct create_options),
+	MORE_OPTIONS(struct create_options, "What to write", create_option_table),
 	.defaults = create_defaults,
 	.run = create,
 };
@@ -168,12 +161,6 @@ static const struct option run_option_table[] = {
 	OPTION(TEXT, "junit", "FILE", offsetof(struct run_options, junit),
 	       "Write the result as JUnit XML, too"),
 	OPTIONS_END,
-};
-
-static const struct option_group run_groups[] = {
-	COMMON_GROUP(struct run_options),
-	{ .title = "What to expect", .options = run_option_table },
-	OPTION_GROUPS_END,
 };
 
 /* As a share, or as a percentage with or without its sign. */
@@ -265,19 +252,13 @@ static const struct command sentinel_run = {
 	.examples =
 		"  redhand sentinel run tests/sentinels/tagflip --expect fixed --junit out.xml\n"
 		"      prove a fix\n",
-	.groups = run_groups,
-	.options_size = sizeof(struct run_options),
+	MORE_OPTIONS(struct run_options, "What to expect", run_option_table),
 	.args_max = 1,
 	.defaults = run_defaults,
 	.run = check,
 };
 
 static const struct command *const subcommands[] = { &sentinel_create, &sentinel_run, NULL };
-
-static const struct option_group groups[] = {
-	COMMON_GROUP(struct common_only),
-	OPTION_GROUPS_END,
-};
 
 const struct command cmd_sentinel = {
 	.name = "sentinel",
@@ -288,7 +269,6 @@ const struct command cmd_sentinel = {
 		"and hears whether the bug is still there, as a test that is expected to fail would tell "
 		"for a failure of every run, or that it is gone, with so many clean runs that it "
 		"cannot be luck.",
-	.groups = groups,
-	.options_size = sizeof(struct common_only),
+	COMMON_OPTIONS(struct common_only),
 	.subcommands = subcommands,
 };

@@ -53,12 +53,6 @@ static const struct option serve_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "The page", .options = serve_option_table },
-	COMMON_GROUP(struct serve_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct serve_options *options = ptr;
@@ -353,8 +347,7 @@ const struct command cmd_serve = {
 		    "      open the address that it prints\n\n"
 		    "  redhand serve --port 8080 --token-file ~/.redhand-token\n"
 		    "      the same address tomorrow\n",
-	.groups = groups,
-	.options_size = sizeof(struct serve_options),
+	OWN_OPTIONS(struct serve_options, "The page", serve_option_table),
 	.defaults = defaults,
 	.run = serve,
 };

@@ -24,11 +24,6 @@ struct show_options {
 	struct common_options common;
 };
 
-static const struct option_group groups[] = {
-	COMMON_GROUP(struct show_options),
-	OPTION_GROUPS_END,
-};
-
 static int describe_outcome(struct case_store *cs, const char *ids, struct strbuf *ret,
 			    int *ret_stray, struct err *err)
 {
@@ -154,8 +149,7 @@ const struct command cmd_show = {
 		"has shrunk it names the process and the line that made it shorter.\n\n"
 		"TRIAL is a number as repro and compare print it. -v adds registers and all blocks.",
 	.examples = "  redhand show 17\n      what happened in trial 17?\n",
-	.groups = groups,
-	.options_size = sizeof(struct show_options),
+	COMMON_OPTIONS(struct show_options),
 	.args_min = 1,
 	.args_max = 1,
 	.run = show,

@@ -67,13 +67,6 @@ static const struct option watch_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "What to watch", .options = watch_option_table },
-	TRIAL_GROUP(struct watch_options),
-	COMMON_GROUP(struct watch_options),
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct watch_options *options = ptr;
@@ -199,8 +192,7 @@ const struct command cmd_watch = {
 		"      the block that 'redhand show' named in an earlier trial\n\n"
 		"  redhand watch --mode pages --on alloc:session_new.struct session.owner -- ./server\n"
 		"      all sessions at once, not only four\n",
-	.groups = groups,
-	.options_size = sizeof(struct watch_options),
+	TRIAL_OPTIONS(struct watch_options, "What to watch", watch_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,
 	.run = run,

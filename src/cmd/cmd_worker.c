@@ -40,11 +40,6 @@ static const struct option worker_option_table[] = {
 	OPTIONS_END,
 };
 
-static const struct option_group groups[] = {
-	{ .title = "Worker", .options = worker_option_table },
-	OPTION_GROUPS_END,
-};
-
 static void defaults(void *ptr)
 {
 	struct worker_options *options = ptr;
@@ -140,8 +135,7 @@ const struct command cmd_worker = {
 		"Mostly nobody types this: --runner slurm, ssh and exec start workers.",
 	.examples = "  redhand repro -j 8 --runner 'exec:srun -N1 {worker} # {slot}' -- ./mytests\n"
 		    "      eight workers, each started by a command\n",
-	.groups = groups,
-	.options_size = sizeof(struct worker_options),
+	OPTION_GROUPS(struct worker_options, OWN_GROUP("Worker", worker_option_table)),
 	.defaults = defaults,
 	.run = run,
 };

@@ -5,7 +5,7 @@
 
 /*
  * The options that every command takes. A command's options struct starts with
- * `struct common_options common;` and its groups end with COMMON_GROUP(struct …).
+ * `struct common_options common;` and COMMON_GROUP(struct …) is one of its groups.
  */
 struct common_options {
 	const char *case_dir;
@@ -23,6 +23,13 @@ void common_defaults(void *common);
 		.title = "Common options", .options = common_option_table,    \
 		.offset = offsetof(type, common), .defaults = common_defaults \
 	}
+
+/* OPTION_GROUPS() of a command that takes these alone; its own first; its own behind them. */
+#define COMMON_OPTIONS(type) OPTION_GROUPS(type, COMMON_GROUP(type))
+#define OWN_OPTIONS(type, title, table) \
+	OPTION_GROUPS(type, OWN_GROUP(title, table), COMMON_GROUP(type))
+#define MORE_OPTIONS(type, title, table) \
+	OPTION_GROUPS(type, COMMON_GROUP(type), OWN_GROUP(title, table))
 
 #define CASE_DIR_DEFAULT "redhand-case"
 

@@ -47,6 +47,10 @@ extern const struct option trial_option_table[];
 		.defaults = trial_options_defaults                                                 \
 	}
 
+/* OPTION_GROUPS() of a command that runs trials, its own first. */
+#define TRIAL_OPTIONS(type, title, table) \
+	OPTION_GROUPS(type, OWN_GROUP(title, table), TRIAL_GROUP(type), COMMON_GROUP(type))
+
 void trial_options_defaults(void *options);
 
 /* What `jobs` is by default. */

@@ -110,7 +110,7 @@ static const struct option common[] = {
 static const struct option_group groups[] = {
 	{ .title = "Own", .options = own },
 	{ .title = "Common", .options = common, .offset = offsetof(struct options, shared) },
-	OPTION_GROUPS_END,
+	{ .title = NULL },
 };
 
 static void defaults(void *options)

@@ -52,6 +52,9 @@
 #define VEC_DEINIT(vec) \
 	(mem_free((vec)->items), (vec)->items = NULL, (vec)->count = 0, (vec)->room = 0)
 
+/* For what qsort() compares by: which is less; several with ?: between them. */
+#define ORDER(x, y) (((x) > (y)) - ((x) < (y)))
+
 #define VEC_SORT(vec, by)                                                                    \
 	((vec)->count > 1 ? qsort((vec)->items, (vec)->count, sizeof((vec)->items[0]), (by)) \
 			  : (void)0)

@@ -30,15 +30,10 @@ static int by_start(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	if (leading_underscores(x->name) != leading_underscores(y->name))
-		return leading_underscores(x->name) > leading_underscores(y->name) ? -1 : 1;
-	if (strlen(x->name) != strlen(y->name))
-		return strlen(x->name) > strlen(y->name) ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return ORDER(x->start, y->start)
+		       ?: ORDER(x->rank, y->rank)
+		       ?: ORDER(leading_underscores(y->name), leading_underscores(x->name))
+		       ?: ORDER(strlen(y->name), strlen(x->name)) ?: strcmp(x->name, y->name);
 }
 
 static uint8_t rank_of(const GElf_Sym *sym)

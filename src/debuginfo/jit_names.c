@@ -301,9 +301,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
+	return ORDER(x->start, y->start) ?: ORDER(x->order, y->order);
 }
 
 static void find_line(const struct jit_names *names, const struct entry *entry, taddr address,

@@ -21,9 +21,7 @@ static int by_low(const void *a, const void *b)
 {
 	const struct code_piece *x = a, *y = b;
 
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return x->high < y->high ? -1 : x->high > y->high;
+	return ORDER(x->low, y->low) ?: ORDER(x->high, y->high);
 }
 
 /* In order, and without doubles: several units may describe one function. */

@@ -156,13 +156,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct growth_site *x = a, *y = b;
 
-	if (remoteness(x) != remoteness(y))
-		return remoteness(x) - remoteness(y);
-	if (evidence(x->p) != evidence(y->p))
-		return evidence(x->p) - evidence(y->p);
-	if (x->bytes_per_test != y->bytes_per_test)
-		return x->bytes_per_test > y->bytes_per_test ? -1 : 1;
-	return strcmp(x->key, y->key);
+	return remoteness(x) - remoteness(y) ?: evidence(x->p) - evidence(y->p) ?: ORDER(y->bytes_per_test, x->bytes_per_test) ?: strcmp(x->key, y->key);
 }
 
 static void settle(struct growth_report *report)

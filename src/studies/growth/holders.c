@@ -176,9 +176,7 @@ static int by_pointers(const void *a, const void *b)
 {
 	const struct growth_holder *x = a, *y = b;
 
-	if (rank(x) != rank(y))
-		return rank(y) - rank(x);
-	return x->pointers > y->pointers ? -1 : x->pointers < y->pointers;
+	return rank(y) - rank(x) ?: ORDER(y->pointers, x->pointers);
 }
 
 static void settle(struct growth_site *site)

@@ -28,9 +28,7 @@ static int by_blocks(const void *a, const void *b)
 {
 	const struct growth_test *x = a, *y = b;
 
-	if (x->blocks != y->blocks)
-		return x->blocks > y->blocks ? -1 : 1;
-	return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : strcmp(x->name, y->name);
+	return ORDER(y->blocks, x->blocks) ?: ORDER(y->bytes, x->bytes) ?: strcmp(x->name, y->name);
 }
 
 /* Which tests add most. */

@@ -14,9 +14,7 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct heap_holder *x = a, *y = b;
 
-	if (rank(x) != rank(y))
-		return rank(x) - rank(y);
-	return x->count > y->count ? -1 : x->count < y->count;
+	return rank(x) - rank(y) ?: ORDER(y->count, x->count);
 }
 
 static int by_use(const void *a, const void *b)

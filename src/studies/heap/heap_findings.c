@@ -227,11 +227,7 @@ static int by_weight(const void *a, const void *b)
 
 	if (x->continued != y->continued)
 		return x->continued ? 1 : -1;
-	if (x->trials != y->trials)
-		return x->trials > y->trials ? -1 : 1;
-	if (x->trial != y->trial)
-		return x->trial < y->trial ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return ORDER(y->trials, x->trials) ?: ORDER(x->trial, y->trial) ?: ORDER(x->id, y->id);
 }
 
 /* What was settled only now may be what another trial showed at once. */

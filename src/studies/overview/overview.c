@@ -22,11 +22,7 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct signature_count *x = a, *y = b;
 
-	if (x->always != y->always)
-		return x->always ? 1 : -1;
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return strcmp(x->id, y->id);
+	return ORDER(x->always, y->always) ?: ORDER(y->count, x->count) ?: strcmp(x->id, y->id);
 }
 
 static int add_signatures(struct case_store *cs, const struct tally *tally,

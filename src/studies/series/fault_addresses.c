@@ -38,9 +38,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct fault_address *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return x->address < y->address ? -1 : x->address > y->address;
+	return ORDER(y->count, x->count) ?: ORDER(x->address, y->address);
 }
 
 int fault_addresses(struct case_store *cs, struct series_id series, struct readings *readings,

@@ -31,11 +31,7 @@ static int order_signatures(const void *a, const void *b)
 {
 	const struct signature_summary *x = a, *y = b;
 
-	if (x->always != y->always)
-		return x->always ? 1 : -1;
-	if (x->rate.failed != y->rate.failed)
-		return x->rate.failed < y->rate.failed ? 1 : -1;
-	return x->trial < y->trial ? -1 : x->trial > y->trial;
+	return ORDER(x->always, y->always) ?: ORDER(y->rate.failed, x->rate.failed) ?: ORDER(x->trial, y->trial);
 }
 
 static int by_count(const void *a, const void *b)

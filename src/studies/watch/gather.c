@@ -142,9 +142,7 @@ static int by_place(const void *a, const void *b)
 {
 	const struct log_watched *x = a, *y = b;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return ORDER(x->address, y->address) ?: ORDER(x->number, y->number);
 }
 
 static void tell_conflation(struct watch_gather *gather, struct event_log *log,
@@ -391,13 +389,9 @@ static int by_oddness(const void *a, const void *b)
 	bool odd_x = x->failing > 0 && x->failing == x->trials;
 	bool odd_y = y->failing > 0 && y->failing == y->trials;
 
-	if (x->watch != y->watch)
-		return x->watch < y->watch ? -1 : 1;
-	if (odd_x != odd_y)
-		return odd_x ? -1 : 1;
-	if (x->count != y->count)
-		return odd_x == (x->count < y->count) ? -1 : 1;
-	return strcmp(x->key, y->key);
+	return ORDER(x->watch, y->watch) ?: ORDER(odd_y, odd_x)
+	       ?: (odd_x ? ORDER(x->count, y->count) : ORDER(y->count, x->count))
+	       ?: strcmp(x->key, y->key);
 }
 
 void watch_gather_finish(struct watch_gather *gather)

@@ -452,6 +452,35 @@ static bool owner_may_have_written(const struct inquiry *inq)
 	       verdict.home.kind == HOME_BLOCK;
 }
 
+/* Where it did not fail under ids, they may hide it. */
+static int look_without_ids(struct inquiry *inq, uint64_t clean, uint64_t *ret_guarded)
+{
+	struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
+	int r = observers_drop_ids(inq, &seen);
+
+	hunt_allow(inq, 1);
+	return r == 0 && inq->known.ids.hide_it && !hunt_over(inq) ? ask_once_more(inq, ret_guarded)
+								   : r;
+}
+
+static bool fences_may_tell(const struct inquiry *inq)
+{
+	return !inq->known.fenced && !hunt_over(inq);
+}
+
+/* What nobody looked at yet, when it was no damage. */
+static int look_at_rest(struct inquiry *inq, bool with_ids, uint64_t clean, uint64_t *guarded)
+{
+	int r = 0;
+
+	/* Reads out of bounds may have led there: guards do not see them. */
+	if (inq->known.plain_fault && fences_may_tell(inq))
+		return fences_look(inq);
+	if (with_ids && clean > 0 && inq->known.ids.trial == 0 && !hunt_over(inq))
+		r = look_without_ids(inq, clean, guarded);
+	return r == 0 && inq->known.chased && *guarded == 0 ? look_further(inq) : r;
+}
+
 int who_end(struct inquiry *inq, int r)
 {
 	bool from_damage = inq->known.damaged || may_read_freed(inq);
@@ -462,21 +491,8 @@ int who_end(struct inquiry *inq, int r)
 	release(inq);
 	if (r == 0 && strayed && !hunt_over(inq))
 		r = ask_of_another(inq, &guarded);
-	if (r == 0 && !inq->known.fenced && !hunt_over(inq) &&
+	if (r == 0 && fences_may_tell(inq) &&
 	    (damage_unclear(inq) || read_elsewhere(inq) || owner_may_have_written(inq)))
 		r = fences_look(inq);
-	if (from_damage || r < 0)
-		return r;
-	/* Reads out of bounds may have led there: guards do not see them. */
-	if (inq->known.plain_fault && !inq->known.fenced && !hunt_over(inq))
-		return fences_look(inq);
-	if (with_ids && clean > 0 && inq->known.ids.trial == 0 && !hunt_over(inq)) {
-		struct rate seen = rate_wilson(clean, 0, RATE_CONFIDENCE);
-
-		r = observers_drop_ids(inq, &seen);
-		hunt_allow(inq, 1);
-		if (r == 0 && inq->known.ids.hide_it && !hunt_over(inq))
-			r = ask_once_more(inq, &guarded);
-	}
-	return r == 0 && inq->known.chased && guarded == 0 ? look_further(inq) : r;
+	return from_damage || r < 0 ? r : look_at_rest(inq, with_ids, clean, &guarded);
 }

@@ -107,54 +107,65 @@ static bool still_in_frame(const struct backtracker *reader, uint64_t sought)
 	       word == sought;
 }
 
+/* Where a value stands: of homes like the one that is sought alone, once there is one. */
+struct value_places {
+	struct log_value found[FOUND_MAX];
+	size_t count, all, homes;
+	bool by_field, agrees;
+};
+
+static void place_add(struct backtracker *reader, const struct backtrack_step *like,
+		      const struct log_value *value, struct value_places *places)
+{
+	places->all++;
+	if (value->size > LARGEST_HOME || (value->id == 0 && is_of_runtime(reader, value->where)))
+		return;
+	places->homes++;
+	if (reader->ret->steps.count > 0 &&
+	    reader->ret->steps.items[0].home.address == value->where) {
+		take_block(reader, value, &reader->ret->steps.items[0]);
+		places->agrees = true;
+	}
+	if (same_field(like, value) && !places->by_field) {
+		places->by_field = true;
+		places->count = 0;
+	} else if (places->by_field) {
+		return;
+	}
+	if (places->count < FOUND_MAX)
+		places->found[places->count++] = *value;
+}
+
 /* The words that hold `sought` become the homes. False: none does, or too many. */
 static bool take_value(struct backtracker *reader, uint64_t sought)
 {
 	const struct crash_record *record = reader->record;
 	struct log_item item = record->item;
-	struct log_value found[FOUND_MAX];
 	const struct backtrack_step *like =
 		reader->ret->steps.count > 0 ? &reader->ret->steps.items[0] : &reader->hint;
-	size_t count = 0, places = 0, homes = 0;
 	/* A variable of a thread is the same one at each turn of a loop. Of frames no values were
 	 * written down. */
-	bool agrees = like->of_thread || still_in_frame(reader, sought), by_field = false;
+	struct value_places places = { .agrees =
+					       like->of_thread || still_in_frame(reader, sought) };
 
 	while (log_next_owned(&record->log->reader, record->item.head.seq, &item)) {
 		struct log_value value;
 
-		if (item.head.type != LOG_VALUE || !log_payload(&item, &value, sizeof(value)) ||
-		    value.value != sought)
-			continue;
-		places++;
-		if (value.size > LARGEST_HOME ||
-		    (value.id == 0 && is_of_runtime(reader, value.where)))
-			continue;
-		homes++;
-		if (reader->ret->steps.count > 0 &&
-		    reader->ret->steps.items[0].home.address == value.where) {
-			take_block(reader, &value, &reader->ret->steps.items[0]);
-			agrees = true;
-		}
-		if (same_field(like, &value) && !by_field) {
-			by_field = true;
-			count = 0;
-		} else if (by_field) {
-			continue;
-		}
-		if (count < FOUND_MAX)
-			found[count++] = value;
+		if (item.head.type == LOG_VALUE && log_payload(&item, &value, sizeof(value)) &&
+		    value.value == sought)
+			place_add(reader, like, &value, &places);
 	}
 	/* What stands in many places is no trace of one of them; in one only, even a small number
 	 * is. */
-	if (agrees || count == 0 || ran_to_the_end(reader) ||
-	    (!by_field && places > (sought < COMMON_VALUE ? 1 : PLACES_MAX)))
-		return agrees;
+	if (places.agrees || places.count == 0 || ran_to_the_end(reader) ||
+	    (!places.by_field && places.all > (sought < COMMON_VALUE ? 1 : PLACES_MAX)))
+		return places.agrees;
 	VEC_FOREACH (&reader->ret->steps, step)
 		backtrack_step_deinit(step);
 	reader->ret->steps.count = 0;
-	for (size_t i = 0; i < count; i++)
-		add_found(reader, &found[i], i, by_field, by_field ? 0 : (unsigned int)homes - 1);
+	for (size_t i = 0; i < places.count; i++)
+		add_found(reader, &places.found[i], i, places.by_field,
+			  places.by_field ? 0 : (unsigned int)places.homes - 1);
 	return true;
 }
 

@@ -428,38 +428,53 @@ static bool calls_were_told(const struct log_reader *reader)
 	       log_watch_row(reader, 0, &row) && row.mode == LOG_WATCH_PAGES;
 }
 
+static void glance_at_crash(struct event_glance *glance, const struct log_header *header,
+			    const struct log_crash *crash)
+{
+	if (crash->flags & LOG_CRASH_FORWARDED) {
+		glance->handed_signal = crash->signo;
+		glance->handed_pid = (int)header->pid;
+	} else if (glance->signal == 0 && (crash->flags & LOG_CRASH_FINAL)) {
+		glance->signal = crash->signo;
+		glance->pid = (int)header->pid;
+	}
+}
+
+/* Of a handler that came back, or called something and never did. */
+static void glance_at_handled(struct event_glance *glance, const struct log_header *header,
+			      const struct log_item *item, const struct log_crash *last)
+{
+	struct log_crash_diverted to;
+
+	if (item->head.bytes == 0 || !log_payload(item, &to, sizeof(to)) || header->exited ||
+	    !log_crash_called(last, &to))
+		return;
+	glance->called_signal = last->signo;
+	glance->called_pid = (int)header->pid;
+	glance->called_parent = (int)header->ppid;
+}
+
 static void glance_at(void *ctx, struct event_log *log, bool sound)
 {
 	struct event_glance *glance = ctx;
-	struct log_crash crash = { 0 }, last = { 0 };
+	const struct log_header *header = &log->reader.header;
+	struct log_crash crash, last = { 0 };
 	struct log_item item;
 	uint64_t last_seq = 0;
 
 	glance->told |= sound && calls_were_told(&log->reader);
 	while (sound && log_reader_next(&log->reader, &item)) {
-		struct log_crash_diverted to;
 		struct log_truncation cut;
-		bool crashed =
-			item.head.type == LOG_CRASH && log_payload(&item, &crash, sizeof(crash));
 
-		if (crashed && item.head.seq > last_seq) {
-			last = crash;
-			last_seq = item.head.seq;
-			glance->called_signal = 0;
-		}
-		if (item.head.type == LOG_CRASH_HANDLED && item.head.owner == last_seq &&
-		    item.head.bytes > 0 && log_payload(&item, &to, sizeof(to)) &&
-		    !log->reader.header.exited && log_crash_called(&last, &to)) {
-			glance->called_signal = last.signo;
-			glance->called_pid = (int)log->reader.header.pid;
-			glance->called_parent = (int)log->reader.header.ppid;
-		}
-		if (crashed && (crash.flags & LOG_CRASH_FORWARDED)) {
-			glance->handed_signal = crash.signo;
-			glance->handed_pid = (int)log->reader.header.pid;
-		} else if (crashed && glance->signal == 0 && (crash.flags & LOG_CRASH_FINAL)) {
-			glance->signal = crash.signo;
-			glance->pid = (int)log->reader.header.pid;
+		if (item.head.type == LOG_CRASH && log_payload(&item, &crash, sizeof(crash))) {
+			if (item.head.seq > last_seq) {
+				last = crash;
+				last_seq = item.head.seq;
+				glance->called_signal = 0;
+			}
+			glance_at_crash(glance, header, &crash);
+		} else if (item.head.type == LOG_CRASH_HANDLED && item.head.owner == last_seq) {
+			glance_at_handled(glance, header, &item, &last);
 		} else if (item.head.type == LOG_TRUNCATION &&
 			   log_payload(&item, &cut, sizeof(cut)) && cut.old_size > cut.new_size) {
 			glance->cuts = true;

@@ -168,35 +168,42 @@ static uint32_t immediate_bytes(const struct parts *p)
 }
 
 /* One-byte opcodes that write to their operand in memory. */
+/* Opcodes that store to their operand, and the values of modrm's `reg` with which they do. */
+struct stores {
+	uint8_t low, high, regs;
+};
+
+static const struct stores one_byte_stores[] = {
+	{ 0x80, 0x81, 0xff }, { 0x83, 0x83, 0xff }, { 0x86, 0x89, 0xff }, { 0x8c, 0x8c, 0xff },
+	{ 0x8f, 0x8f, 0x01 }, { 0xc0, 0xc1, 0xff }, { 0xc6, 0xc7, 0x01 }, { 0xd0, 0xd3, 0xff },
+	{ 0xf6, 0xf7, 0x0c }, { 0xfe, 0xff, 0x03 }, { 0, 0, 0 },
+};
+
+static const struct stores two_byte_stores[] = {
+	{ 0x90, 0x9f, 0xff }, { 0xa4, 0xa5, 0xff }, { 0xab, 0xad, 0xff },
+	{ 0xb0, 0xb1, 0xff }, { 0xb3, 0xb3, 0xff }, { 0xba, 0xbb, 0xff },
+	{ 0xc0, 0xc1, 0xff }, { 0xc3, 0xc3, 0xff }, { 0, 0, 0 },
+};
+
+static bool stores(const struct stores *row, const struct parts *p)
+{
+	for (; row->regs; row++)
+		if (between(p->opcode, row->low, row->high))
+			return row->regs >> (p->reg & 7) & 1;
+	return false;
+}
+
 static enum arch_store_how one_byte(const struct parts *p, uint16_t *ret_width)
 {
-	uint8_t op = p->opcode, reg = p->reg & 7;
+	uint8_t op = p->opcode;
 
 	*ret_width = op & 1 ? operand_bytes(p) : 1;
-	if (op < 0x38 && (op & 7) < 2)
-		return ARCH_STORE_PLAIN;
-	switch (op) {
-	case 0x80 ... 0x81:
-	case 0x83:
-	case 0x86 ... 0x89:
-	case 0xc0 ... 0xc1:
-	case 0xd0 ... 0xd3:
-		return ARCH_STORE_PLAIN;
-	case 0x8c:
+	if (op == 0x8c)
 		*ret_width = 2;
-		return ARCH_STORE_PLAIN;
-	case 0x8f:
+	if (op == 0x8f)
 		*ret_width = p->operand16 ? 2 : 8;
-		return reg ? ARCH_STORE_UNKNOWN : ARCH_STORE_PLAIN;
-	case 0xc6 ... 0xc7:
-		return reg ? ARCH_STORE_UNKNOWN : ARCH_STORE_PLAIN;
-	case 0xf6 ... 0xf7:
-		return reg >> 1 == 1 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
-	case 0xfe ... 0xff:
-		return reg < 2 ? ARCH_STORE_PLAIN : ARCH_STORE_UNKNOWN;
-	default:
-		return ARCH_STORE_UNKNOWN;
-	}
+	return (op < 0x38 && (op & 7) < 2) || stores(one_byte_stores, p) ? ARCH_STORE_PLAIN
+									 : ARCH_STORE_UNKNOWN;
 }
 
 /* D8 to DF with an operand in memory; 0: not one that writes there. */
@@ -250,43 +257,41 @@ static uint16_t state_bytes(const ucontext_t *context)
 	return size < 576 || size > UINT16_MAX ? 576 : (uint16_t)size;
 }
 
+/* 0F AE and 0F C7, whose modrm says what they are. */
+static enum arch_store_how state_store(const struct parts *p, const ucontext_t *context,
+				       uint16_t *ret_width)
+{
+	uint8_t reg = p->reg & 7;
+
+	if (p->opcode == 0xae) { /* fxsave, stmxcsr, xsave, xsaveopt */
+		*ret_width = reg == 0 ? 512 : reg == 3 ? 4 : state_bytes(context);
+		return 0x59 >> reg & 1 ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
+	}
+	/* cmpxchg8b; xsavec, xsaves */
+	*ret_width = reg != 1 ? state_bytes(context) : p->w ? 16 : 8;
+	return reg == 1 ? ARCH_STORE_PLAIN : reg >> 1 == 2 ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
+}
+
 static enum arch_store_how two_bytes(const struct parts *p, const ucontext_t *context,
 				     uint16_t *ret_width)
 {
-	uint8_t op = p->opcode, reg = p->reg & 7;
+	uint8_t op = p->opcode;
 
-	*ret_width = op & 1 ? operand_bytes(p) : 1;
-	switch (op) {
-	case 0x90 ... 0x9f:
-		*ret_width = 1;
+	if (stores(two_byte_stores, p)) {
+		bool byte = between(op, 0x90, 0x9f) || op == 0xb0 || op == 0xc0;
+
+		*ret_width = byte ? 1 : operand_bytes(p);
 		return ARCH_STORE_PLAIN;
-	case 0xa4 ... 0xa5:
-	case 0xab ... 0xad:
-	case 0xb3:
-	case 0xba ... 0xbb:
-		*ret_width = operand_bytes(p);
-		return ARCH_STORE_PLAIN;
-	case 0xb0 ... 0xb1:
-	case 0xc0 ... 0xc1:
-	case 0xc3:
-		return ARCH_STORE_PLAIN;
-	case 0xc7: /* cmpxchg8b; xsavec, xsaves */
-		*ret_width = reg != 1 ? state_bytes(context) : p->w ? 16 : 8;
-		return reg == 1	       ? ARCH_STORE_PLAIN
-		       : reg >> 1 == 2 ? ARCH_STORE_VECTOR
-				       : ARCH_STORE_UNKNOWN;
-	case 0xae: /* fxsave, stmxcsr, xsave, xsaveopt */
-		*ret_width = reg == 0 ? 512 : reg == 3 ? 4 : state_bytes(context);
-		return 0x59 >> reg & 1 ? ARCH_STORE_VECTOR : ARCH_STORE_UNKNOWN;
-	default:
-		*ret_width = vector_move(p);
-		if (!*ret_width)
-			return ARCH_STORE_UNKNOWN;
-		/* Without a prefix: of the old registers that share the floating point's. */
-		return (op == 0x7e || op == 0x7f || op == 0xe7) && !p->operand16 && !p->rep
-			       ? ARCH_STORE_STATE
-			       : ARCH_STORE_VECTOR;
 	}
+	if (op == 0xae || op == 0xc7)
+		return state_store(p, context, ret_width);
+	*ret_width = vector_move(p);
+	if (!*ret_width)
+		return ARCH_STORE_UNKNOWN;
+	/* Without a prefix: of the old registers that share the floating point's. */
+	return (op == 0x7e || op == 0x7f || op == 0xe7) && !p->operand16 && !p->rep
+		       ? ARCH_STORE_STATE
+		       : ARCH_STORE_VECTOR;
 }
 
 static enum arch_store_how vector_coded(const struct parts *p, uint16_t *ret_width)
@@ -351,66 +356,98 @@ static uint64_t value_of(const ucontext_t *context, uint8_t number)
 }
 
 /* The operand: where it is, and the same with another base. */
-static bool operand_take(struct parts *p, const ucontext_t *context, struct arch_store *ret)
+#define NO_INDEX 255
+
+/* What modrm and the bytes behind it say. */
+struct operand {
+	uint8_t sib, index, base, scale;
+	bool has_base, relative;
+	int64_t distance;
+};
+
+static bool sib_take(struct parts *p, struct operand *o)
 {
-	uint8_t sib = 0, index = 255, base = p->rm, at = p->modrm_at, scale = 0;
-	uint32_t displacement = p->mod == 1 ? 1 : p->mod == 2 ? 4 : 0;
-	bool has_base = true, relative = false;
-	int64_t distance = 0;
+	*o = (struct operand){ .index = NO_INDEX, .base = p->rm, .has_base = true };
+	if (p->rm != RSP)
+		return true;
+	if (!byte_take(p, &o->sib))
+		return false;
+	o->base = o->sib & 7;
+	o->scale = o->sib >> 6;
+	o->index = (uint8_t)((o->sib >> 3 & 7) | (p->x ? 8 : 0));
+	if (o->index == RSP)
+		o->index = NO_INDEX;
+	return true;
+}
+
+/* EVEX: of the stores whose width is known, it is the factor of a displacement of one byte. */
+static bool displacement_take(struct parts *p, uint16_t width, struct operand *o)
+{
+	uint32_t bytes = p->mod == 1 ? 1 : p->mod == 2 ? 4 : 0;
 	int32_t wide;
 
-	if (p->mod == 3)
-		return false;
-	if (p->rm == RSP) {
-		if (!byte_take(p, &sib))
-			return false;
-		base = sib & 7;
-		scale = sib >> 6;
-		index = (uint8_t)((sib >> 3 & 7) | (p->x ? 8 : 0));
-		if (index == RSP)
-			index = 255;
+	if (p->mod == 0 && o->base == RBP) {
+		o->has_base = false;
+		o->relative = p->rm == RBP;
+		bytes = 4;
 	}
-	if (p->mod == 0 && base == RBP) {
-		has_base = false;
-		relative = p->rm == RBP;
-		displacement = 4;
-	}
-	if (p->at + displacement > p->have)
+	if (p->at + bytes > p->have)
 		return false;
-	memcpy(&wide, p->code + p->at, displacement == 4 ? 4 : 0);
-	distance = displacement == 1 ? (int8_t)p->code[p->at] : displacement == 4 ? wide : 0;
-	if (displacement == 1 && p->encoding == EVEX)
-		distance *= ret->width; /* of the stores whose width is known, it is the factor */
-	p->at += displacement;
-	ret->length = (uint8_t)(p->at + immediate_bytes(p));
-	if (ret->length > ARCH_INSTRUCTION_MAX || ret->length > p->have)
-		return false;
-	memcpy(ret->code, p->code, ret->length);
+	memcpy(&wide, p->code + p->at, bytes == 4 ? 4 : 0);
+	o->distance = bytes == 1 ? (int8_t)p->code[p->at] : bytes == 4 ? wide : 0;
+	if (bytes == 1 && p->encoding == EVEX)
+		o->distance *= width;
+	p->at += bytes;
+	return true;
+}
 
-	ret->base = base_choose(p, index);
-	if (has_base)
-		ret->origin = value_of(context, (uint8_t)(base | (p->b ? 8 : 0)));
-	else if (relative)
-		ret->origin = (uint64_t)context->uc_mcontext.gregs[REG_RIP] + ret->length;
-	/* pop [rsp + ...]: by rsp after it */
-	if (p->encoding == LEGACY && p->map == 0 && p->opcode == 0x8f && has_base && base == RSP &&
-	    !p->b)
-		ret->origin += ret->width;
-	ret->low = ret->origin + (uint64_t)distance +
-		   (index == 255 ? 0 : value_of(context, index) << scale);
-	if (p->segment_fs)
-		ret->low += arch_fs_base();
+/* The same instruction by another base register. */
+static void code_rebase(const struct parts *p, const struct operand *o, struct arch_store *ret)
+{
+	uint8_t at = p->modrm_at;
 
 	if (p->rm == RSP)
-		ret->code[at + 1] = (uint8_t)((sib & ~7) | ret->base);
-	if (!has_base)
-		ret->code[at] = (uint8_t)(0x80 | p->reg << 3 | (relative ? ret->base : RSP));
+		ret->code[at + 1] = (uint8_t)((o->sib & ~7) | ret->base);
+	if (!o->has_base)
+		ret->code[at] = (uint8_t)(0x80 | p->reg << 3 | (o->relative ? ret->base : RSP));
 	else if (p->rm != RSP)
 		ret->code[at] = (uint8_t)((ret->code[at] & ~7) | ret->base);
 	if (p->rex)
 		ret->code[p->rex_at] &= (uint8_t)~1;
 	else if (p->rex_at)
 		ret->code[p->rex_at] |= 0x20;
+}
+
+/* pop [rsp + ...]: by rsp after it. */
+static bool pops_to_stack(const struct parts *p, const struct operand *o)
+{
+	return p->encoding == LEGACY && p->map == 0 && p->opcode == 0x8f && o->has_base &&
+	       o->base == RSP && !p->b;
+}
+
+static bool operand_take(struct parts *p, const ucontext_t *context, struct arch_store *ret)
+{
+	struct operand o;
+
+	if (p->mod == 3 || !sib_take(p, &o) || !displacement_take(p, ret->width, &o))
+		return false;
+	ret->length = (uint8_t)(p->at + immediate_bytes(p));
+	if (ret->length > ARCH_INSTRUCTION_MAX || ret->length > p->have)
+		return false;
+	memcpy(ret->code, p->code, ret->length);
+
+	ret->base = base_choose(p, o.index);
+	if (o.has_base)
+		ret->origin = value_of(context, (uint8_t)(o.base | (p->b ? 8 : 0)));
+	else if (o.relative)
+		ret->origin = (uint64_t)context->uc_mcontext.gregs[REG_RIP] + ret->length;
+	if (pops_to_stack(p, &o))
+		ret->origin += ret->width;
+	ret->low = ret->origin + (uint64_t)o.distance +
+		   (o.index == NO_INDEX ? 0 : value_of(context, o.index) << o.scale);
+	if (p->segment_fs)
+		ret->low += arch_fs_base();
+	code_rebase(p, &o, ret);
 	return true;
 }
 

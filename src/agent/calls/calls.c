@@ -153,92 +153,85 @@ static void call_sigreturn(struct call *call)
 	call_pass(call);
 }
 
+/* Of another process's memory only the list is ours. */
+static void call_vm_writev(struct call *call)
+{
+	if (call->given[0] == raw_syscall0(SYS_getpid))
+		call_list(call, 3);
+	else
+		call_pass(call);
+}
+
+static void call_ring(struct call *call)
+{
+	pages_yield_sigsafe();
+	call_pass(call);
+}
+
+static void call_fork_alone(struct call *call)
+{
+	call_fork(call, 6, 0);
+}
+
+/* What is neither here nor passed on is call_plain()'s. */
+static const struct {
+	uint16_t number, at;
+	void (*take)(struct call *call);
+	void (*take_list)(struct call *call,
+			  unsigned at); /* instead: of what argument `at` leads to */
+} takers[] = {
+	{ SYS_readv, 1, NULL, call_list },
+	{ SYS_preadv, 1, NULL, call_list },
+	{ SYS_preadv2, 1, NULL, call_list },
+	{ SYS_process_vm_readv, 1, NULL, call_list },
+	{ SYS_rt_sigsuspend, 0, NULL, call_masked },
+	{ SYS_ppoll, 3, NULL, call_masked },
+	{ SYS_epoll_pwait, 4, NULL, call_masked },
+#ifdef SYS_epoll_pwait2
+	{ SYS_epoll_pwait2, 4, NULL, call_masked },
+#endif
+	{ SYS_process_vm_writev, 0, call_vm_writev, NULL },
+	{ SYS_io_setup, 0, call_ring, NULL },
+	{ SYS_io_uring_setup, 0, call_ring, NULL },
+	{ SYS_recvmsg, 0, call_recvmsg, NULL },
+	{ SYS_recvmmsg, 0, call_recvmmsg, NULL },
+	{ SYS_rt_sigprocmask, 0, call_sigprocmask, NULL },
+	{ SYS_rt_sigaction, 0, call_sigaction, NULL },
+	{ SYS_pselect6, 0, call_pselect, NULL },
+	{ SYS_fork, 0, call_fork_alone, NULL },
+	{ SYS_clone, 0, call_clone, NULL },
+	{ SYS_clone3, 0, call_clone3, NULL },
+	{ SYS_mprotect, 0, call_mprotect, NULL },
+	{ SYS_madvise, 0, call_madvise, NULL },
+	{ SYS_futex, 0, call_futex, NULL },
+	{ SYS_rt_sigreturn, 0, call_sigreturn, NULL },
+};
+
+static const uint16_t passed[] = {
+	SYS_vfork,	SYS_sigaltstack, SYS_mmap,	 SYS_munmap,  SYS_mremap,
+	SYS_brk,	SYS_mlock,	 SYS_munlock,	 SYS_mincore, SYS_set_robust_list,
+	SYS_arch_prctl, SYS_exit,	 SYS_exit_group,
+};
+
 static void call_take(struct call *call)
 {
-	switch (call->number) {
-	case SYS_readv:
-	case SYS_preadv:
-	case SYS_preadv2:
-	case SYS_process_vm_readv:
-		call_list(call, 1);
-		return;
-	case SYS_process_vm_writev:
-		if (call->given[0] == raw_syscall0(SYS_getpid))
-			call_list(call, 3);
-		else
+	size_t i;
+
+	for (i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		if (passed[i] == call->number) {
 			call_pass(call);
+			return;
+		}
+	for (i = 0; i < sizeof(takers) / sizeof(takers[0]); i++) {
+		if (takers[i].number != call->number)
+			continue;
+		if (takers[i].take)
+			takers[i].take(call);
+		else
+			takers[i].take_list(call, takers[i].at);
 		return;
-	case SYS_io_setup:
-	case SYS_io_uring_setup:
-		pages_yield_sigsafe();
-		call_pass(call);
-		return;
-	case SYS_recvmsg:
-		call_recvmsg(call);
-		return;
-	case SYS_recvmmsg:
-		call_recvmmsg(call);
-		return;
-	case SYS_rt_sigprocmask:
-		call_sigprocmask(call);
-		return;
-	case SYS_rt_sigaction:
-		call_sigaction(call);
-		return;
-	case SYS_rt_sigsuspend:
-		call_masked(call, 0);
-		return;
-	case SYS_ppoll:
-		call_masked(call, 3);
-		return;
-	case SYS_epoll_pwait:
-#ifdef SYS_epoll_pwait2
-	case SYS_epoll_pwait2:
-#endif
-		call_masked(call, 4);
-		return;
-	case SYS_pselect6:
-		call_pselect(call);
-		return;
-	case SYS_fork:
-		call_fork(call, 6, 0);
-		return;
-	case SYS_clone:
-		call_clone(call);
-		return;
-	case SYS_clone3:
-		call_clone3(call);
-		return;
-	case SYS_mprotect:
-		call_mprotect(call);
-		return;
-	case SYS_madvise:
-		call_madvise(call);
-		return;
-	case SYS_futex:
-		call_futex(call);
-		return;
-	case SYS_rt_sigreturn:
-		call_sigreturn(call);
-		return;
-	case SYS_vfork:
-	case SYS_sigaltstack:
-	case SYS_mmap:
-	case SYS_munmap:
-	case SYS_mremap:
-	case SYS_brk:
-	case SYS_mlock:
-	case SYS_munlock:
-	case SYS_mincore:
-	case SYS_set_robust_list:
-	case SYS_arch_prctl:
-	case SYS_exit:
-	case SYS_exit_group:
-		call_pass(call);
-		return;
-	default:
-		call_plain(call);
 	}
+	call_plain(call);
 }
 
 bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)

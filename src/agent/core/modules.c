@@ -62,65 +62,89 @@ bool modules_grown_sigsafe(void)
 }
 
 /* The build-id of a module whose ELF header is mapped at base: a hash of it, or 0. */
+/* The identity by a note with the build-id, which is kept; 0: there is none. */
+static uint64_t build_id_take(const unsigned char *notes, size_t bytes, struct log_module *record)
+{
+	size_t at = 0;
+
+	while (at + sizeof(Elf64_Nhdr) <= bytes) {
+		Elf64_Nhdr note;
+		size_t name, body;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		body = name + (((size_t)note.n_namesz + 3) & ~(size_t)3);
+		if (body > bytes || note.n_descsz > bytes - body)
+			break;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= 20) {
+			record->build_id_bytes = note.n_descsz;
+			memcpy(record->build_id, notes + body, note.n_descsz);
+			return wire_module_identity(record->build_id, note.n_descsz, "");
+		}
+		at = body + (((size_t)note.n_descsz + 3) & ~(size_t)3);
+	}
+	return 0;
+}
+
+/* The beginning of a module's file as it is mapped. */
+struct first_page {
+	unsigned char bytes[2048];
+	size_t have;
+	Elf64_Ehdr ehdr;
+};
+
+static bool header_at(const struct first_page *page, unsigned i, Elf64_Phdr *ret)
+{
+	uint64_t at = page->ehdr.e_phoff + i * sizeof(*ret);
+
+	if (i >= page->ehdr.e_phnum || at + sizeof(*ret) > page->have)
+		return false;
+	memcpy(ret, page->bytes + at, sizeof(*ret));
+	return true;
+}
+
+static uint64_t note_identity(const struct first_page *page, const Elf64_Phdr *phdr,
+			      uint64_t lowest, struct log_module *record)
+{
+	unsigned char notes[256];
+	size_t bytes = phdr->p_memsz < sizeof(notes) ? phdr->p_memsz : sizeof(notes);
+	uint64_t at = phdr->p_vaddr - lowest;
+
+	if (at < page->have && bytes <= page->have - at)
+		memcpy(notes, page->bytes + at, bytes);
+	else
+		bytes = memory_read_sigsafe(notes, record->bias + phdr->p_vaddr, bytes);
+	return build_id_take(notes, bytes, record);
+}
+
 static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t *ret_eh_header)
 {
-	unsigned char page[2048];
-	Elf64_Ehdr ehdr;
+	struct first_page page;
 	Elf64_Phdr phdr;
-	uint64_t lowest = UINT64_MAX;
-	size_t have;
+	uint64_t lowest = UINT64_MAX, identity = 0;
 	unsigned i;
 
-	have = memory_read_sigsafe(page, base, sizeof(page));
-	if (have < sizeof(ehdr))
+	page.have = memory_read_sigsafe(page.bytes, base, sizeof(page.bytes));
+	if (page.have < sizeof(page.ehdr))
 		return 0;
-	memcpy(&ehdr, page, sizeof(ehdr));
-	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_phentsize != sizeof(phdr))
+	memcpy(&page.ehdr, page.bytes, sizeof(page.ehdr));
+	if (memcmp(page.ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    page.ehdr.e_phentsize != sizeof(phdr))
 		return 0;
-	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
-		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+	for (i = 0; header_at(&page, i, &phdr); i++)
 		if (phdr.p_type == PT_LOAD && phdr.p_vaddr < lowest)
 			lowest = phdr.p_vaddr & ~(uint64_t)4095;
-	}
 	if (lowest == UINT64_MAX)
 		return 0;
 	record->bias = base - lowest;
-	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
-		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+	for (i = 0; header_at(&page, i, &phdr); i++) {
 		if (phdr.p_type == PT_GNU_EH_FRAME)
 			*ret_eh_header = record->bias + phdr.p_vaddr;
+		if (phdr.p_type == PT_NOTE && !identity)
+			identity = note_identity(&page, &phdr, lowest, record);
 	}
-	for (i = 0; i < ehdr.e_phnum && ehdr.e_phoff + (i + 1) * sizeof(phdr) <= have; i++) {
-		unsigned char notes[256];
-		size_t bytes, at = 0;
-
-		memcpy(&phdr, page + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
-		if (phdr.p_type != PT_NOTE)
-			continue;
-		bytes = phdr.p_memsz < sizeof(notes) ? phdr.p_memsz : sizeof(notes);
-		if (phdr.p_vaddr - lowest < have && bytes <= have - (phdr.p_vaddr - lowest))
-			memcpy(notes, page + (phdr.p_vaddr - lowest), bytes);
-		else
-			bytes = memory_read_sigsafe(notes, record->bias + phdr.p_vaddr, bytes);
-		while (at + sizeof(Elf64_Nhdr) <= bytes) {
-			Elf64_Nhdr note;
-			size_t name, body;
-
-			memcpy(&note, notes + at, sizeof(note));
-			name = at + sizeof(note);
-			body = name + (((size_t)note.n_namesz + 3) & ~(size_t)3);
-			if (body > bytes || note.n_descsz > bytes - body)
-				break;
-			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-			    !memcmp(notes + name, "GNU", 4) && note.n_descsz <= 20) {
-				record->build_id_bytes = note.n_descsz;
-				memcpy(record->build_id, notes + body, note.n_descsz);
-				return wire_module_identity(record->build_id, note.n_descsz, "");
-			}
-			at = body + (((size_t)note.n_descsz + 3) & ~(size_t)3);
-		}
-	}
-	return 0;
+	return identity;
 }
 
 static void path_copy(char *to, size_t cap, const char *path)

@@ -238,121 +238,133 @@ static void rule_set(struct row *row, uint64_t number, enum rule_kind kind, int6
 
 /* Runs instructions up to the row for pc. `first` is the row of the entry's own program, for
  * restore; NULL while that is made. */
+static void bytes_pass(struct cfi_cursor *c, uint64_t bytes)
+{
+	if (bytes > (uint64_t)(c->end - c->at))
+		c->bad = true;
+	else
+		c->at += bytes;
+}
+
+/* Instructions about one register. False: it is none. */
+static bool register_step(struct cfi_cursor *c, const struct fde_entry *entry, uint8_t op,
+			  struct row *row, const struct row *first)
+{
+	uint64_t number = take_uleb(c), bytes;
+	struct cfi_rule other;
+
+	switch (op) {
+	case 0x05: /* offset_extended */
+		rule_set(row, number, RULE_AT_CFA, (int64_t)take_uleb(c) * entry->data_align);
+		return true;
+	case 0x06: /* restore_extended */
+		if (first)
+			*rule_of(row, number, &other) =
+				*rule_of((struct row *)first, number, &other);
+		return true;
+	case 0x07: /* undefined */
+		rule_set(row, number, RULE_UNDEFINED, 0);
+		return true;
+	case 0x08: /* same_value */
+		rule_set(row, number, RULE_SAME, 0);
+		return true;
+	case 0x09: /* register */
+		(void)take_uleb(c);
+		rule_set(row, number, RULE_LOST, 0);
+		return true;
+	case 0x10: /* expression, val_expression */
+	case 0x16:
+		bytes = take_uleb(c);
+		bytes_pass(c, bytes);
+		rule_set(row, number, RULE_LOST, 0);
+		return true;
+	case 0x11: /* offset_extended_sf */
+		rule_set(row, number, RULE_AT_CFA, take_sleb(c) * entry->data_align);
+		return true;
+	case 0x2e: /* GNU_args_size: its number is one of bytes */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Instructions about the frame's address. False: it is none. */
+static bool frame_step(struct cfi_cursor *c, const struct fde_entry *entry, uint8_t op,
+		       struct row *row)
+{
+	bool expression = op == 0x0f, with_register = op == 0x0c || op == 0x0d || op == 0x12;
+
+	if (with_register)
+		row->cfa_register = take_uleb(c);
+	if (with_register || expression)
+		row->cfa_lost = expression;
+	switch (op) {
+	case 0x0c: /* def_cfa */
+	case 0x0e: /* def_cfa_offset */
+		row->cfa_offset = (int64_t)take_uleb(c);
+		return true;
+	case 0x0d: /* def_cfa_register */
+		return true;
+	case 0x0f: /* def_cfa_expression */
+		bytes_pass(c, take_uleb(c));
+		return true;
+	case 0x12: /* def_cfa_sf */
+	case 0x13: /* def_cfa_offset_sf */
+		row->cfa_offset = take_sleb(c) * entry->data_align;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Those with an operand in their own byte, and those that move on: by how much. */
+static uint64_t short_step(struct cfi_cursor *c, const struct fde_entry *entry, uint8_t op,
+			   struct row *row, const struct row *first)
+{
+	uint8_t low = op & 0x3f;
+	struct cfi_rule other;
+
+	switch (op & 0xc0) {
+	case 0x40: /* advance_loc */
+		return low * entry->code_align;
+	case 0x80: /* offset */
+		rule_set(row, low, RULE_AT_CFA, (int64_t)take_uleb(c) * entry->data_align);
+		return 0;
+	case 0xc0: /* restore */
+		if (first)
+			*rule_of(row, low, &other) = *rule_of((struct row *)first, low, &other);
+		return 0;
+	default: /* advance_loc1, 2, 4; nop */
+		return op ? take(c, 1u << (op - 2)) * entry->code_align : 0;
+	}
+}
+
 static bool program_run(struct cfi_cursor c, const struct fde_entry *entry, uint64_t pc,
 			struct row *row, const struct row *first)
 {
 	struct row kept[REMEMBER_MAX];
-	uint64_t location = entry->start, number;
+	uint64_t location = entry->start;
 	unsigned depth = 0, steps;
-	struct cfi_rule other;
 
 	for (steps = 0; c.at < c.end && steps < PROGRAM_MAX && !c.bad; steps++) {
-		uint8_t op = (uint8_t)take(&c, 1), low = op & 0x3f;
+		uint8_t op = (uint8_t)take(&c, 1);
 
-		switch (op & 0xc0) {
-		case 0x40:
-			location += low * entry->code_align;
+		if (op >= 0x40 || op <= 0x04) {
+			if (op == 0x01) /* set_loc */
+				return false;
+			location += short_step(&c, entry, op, row, first);
 			if (location > pc)
 				return true;
-			continue;
-		case 0x80:
-			rule_set(row, low, RULE_AT_CFA, (int64_t)take_uleb(&c) * entry->data_align);
-			continue;
-		case 0xc0:
-			if (first)
-				*rule_of(row, low, &other) =
-					*rule_of((struct row *)first, low, &other);
-			continue;
-		}
-		switch (op) {
-		case 0x00: /* nop */
-			break;
-		case 0x02: /* advance_loc1, 2, 4 */
-		case 0x03:
-		case 0x04:
-			location += take(&c, 1u << (op - 2)) * entry->code_align;
-			if (location > pc)
-				return true;
-			break;
-		case 0x05: /* offset_extended */
-			number = take_uleb(&c);
-			rule_set(row, number, RULE_AT_CFA,
-				 (int64_t)take_uleb(&c) * entry->data_align);
-			break;
-		case 0x06: /* restore_extended */
-			number = take_uleb(&c);
-			if (first)
-				*rule_of(row, number, &other) =
-					*rule_of((struct row *)first, number, &other);
-			break;
-		case 0x07: /* undefined */
-			rule_set(row, take_uleb(&c), RULE_UNDEFINED, 0);
-			break;
-		case 0x08: /* same_value */
-			rule_set(row, take_uleb(&c), RULE_SAME, 0);
-			break;
-		case 0x09: /* register */
-			number = take_uleb(&c);
-			(void)take_uleb(&c);
-			rule_set(row, number, RULE_LOST, 0);
-			break;
-		case 0x0a: /* remember_state */
+		} else if (op == 0x0a) { /* remember_state */
 			if (depth == REMEMBER_MAX)
 				return false;
 			kept[depth++] = *row;
-			break;
-		case 0x0b: /* restore_state */
+		} else if (op == 0x0b) { /* restore_state */
 			if (!depth)
 				return false;
 			*row = kept[--depth];
-			break;
-		case 0x0c: /* def_cfa */
-			row->cfa_register = take_uleb(&c);
-			row->cfa_offset = (int64_t)take_uleb(&c);
-			row->cfa_lost = false;
-			break;
-		case 0x0d: /* def_cfa_register */
-			row->cfa_register = take_uleb(&c);
-			row->cfa_lost = false;
-			break;
-		case 0x0e: /* def_cfa_offset */
-			row->cfa_offset = (int64_t)take_uleb(&c);
-			break;
-		case 0x0f: /* def_cfa_expression */
-			number = take_uleb(&c);
-			if (number > (uint64_t)(c.end - c.at))
-				return false;
-			c.at += number;
-			row->cfa_lost = true;
-			break;
-		case 0x10: /* expression, val_expression */
-		case 0x16: {
-			uint64_t bytes;
-
-			number = take_uleb(&c);
-			bytes = take_uleb(&c);
-			if (bytes > (uint64_t)(c.end - c.at))
-				return false;
-			c.at += bytes;
-			rule_set(row, number, RULE_LOST, 0);
-			break;
-		}
-		case 0x11: /* offset_extended_sf */
-			number = take_uleb(&c);
-			rule_set(row, number, RULE_AT_CFA, take_sleb(&c) * entry->data_align);
-			break;
-		case 0x12: /* def_cfa_sf */
-			row->cfa_register = take_uleb(&c);
-			row->cfa_offset = take_sleb(&c) * entry->data_align;
-			row->cfa_lost = false;
-			break;
-		case 0x13: /* def_cfa_offset_sf */
-			row->cfa_offset = take_sleb(&c) * entry->data_align;
-			break;
-		case 0x2e: /* GNU_args_size */
-			(void)take_uleb(&c);
-			break;
-		default:
+		} else if (!frame_step(&c, entry, op, row) &&
+			   !register_step(&c, entry, op, row, first)) {
 			return false;
 		}
 	}
@@ -365,6 +377,27 @@ static bool stack_word(const struct unwind *at, uint64_t address, uint64_t *ret)
 		return false;
 	memcpy(ret, (const void *)address, 8);
 	return true;
+}
+
+/* The rule in the few bits that it is kept in; `ret` stays as it is where it does not fit. */
+static void row_keep(const struct row *row, struct unwind_rule *ret)
+{
+	int64_t cfa = row->cfa_offset, rbp = row->rbp.kind == RULE_AT_CFA ? -row->rbp.offset : 8;
+
+	if (row->cfa_lost || row->ra.kind != RULE_AT_CFA || row->rbp.kind >= RULE_LOST ||
+	    row->ra.offset != -8)
+		return;
+	if (cfa < 0 || cfa % 8 || cfa / 8 > CFA_WORDS_MAX)
+		return;
+	if (rbp <= 0 || rbp % 8 || rbp / 8 > RBP_WORDS_MAX)
+		return;
+	if (row->rbp.kind == RULE_AT_CFA)
+		ret->rbp = (uint32_t)(rbp / 8) & RBP_WORDS_MAX;
+	ret->cfa = (uint32_t)(cfa / 8) & CFA_WORDS_MAX;
+	if (row->cfa_register == REG_RSP_NUMBER)
+		ret->kind = UNWIND_BY_RSP;
+	else if (row->cfa_register == REG_RBP_NUMBER)
+		ret->kind = UNWIND_BY_RBP;
 }
 
 void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule *ret)
@@ -389,21 +422,7 @@ void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule 
 		return;
 	if (row.ra.kind == RULE_UNDEFINED)
 		ret->cfa = UNWIND_NOTHING_ABOVE;
-	if (row.cfa_lost || row.ra.kind != RULE_AT_CFA || row.rbp.kind >= RULE_LOST ||
-	    row.ra.offset != -8 || row.cfa_offset < 0 || row.cfa_offset % 8 ||
-	    row.cfa_offset / 8 > CFA_WORDS_MAX)
-		return;
-	if (row.rbp.kind == RULE_AT_CFA) {
-		if (row.rbp.offset >= 0 || row.rbp.offset % 8 ||
-		    -row.rbp.offset / 8 > RBP_WORDS_MAX)
-			return;
-		ret->rbp = (uint32_t)(-row.rbp.offset / 8) & RBP_WORDS_MAX;
-	}
-	ret->cfa = (uint32_t)(row.cfa_offset / 8) & CFA_WORDS_MAX;
-	if (row.cfa_register == REG_RSP_NUMBER)
-		ret->kind = UNWIND_BY_RSP;
-	else if (row.cfa_register == REG_RBP_NUMBER)
-		ret->kind = UNWIND_BY_RBP;
+	row_keep(&row, ret);
 }
 
 static bool step_by_chain(struct unwind *at, uint64_t *ret_slot)

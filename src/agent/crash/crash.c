@@ -675,15 +675,111 @@ static void descriptors_restore(const struct rlimit *old)
 	(void)raw_syscall4(SYS_prlimit64, 0, RLIMIT_NOFILE, old, NULL);
 }
 
+/* Where the record goes. False: nowhere. */
+static bool writer_choose(struct log_writer *writer, const struct log_crash *crash)
+{
+	if (crash->flags & LOG_CRASH_LIGHT) {
+		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
+		/* Handlers that try what can be read: the slots are for what they are there for. */
+		if (crash->flags & LOG_CRASH_IN_HANDLER || is_habit(crash->gregs[LOG_GREG_RIP]))
+			return false;
+		log_writer_init_sigsafe(writer, LOG_TO_SLOT);
+	} else if (crash->flags & LOG_CRASH_FINAL) {
+		log_writer_init_sigsafe(writer, LOG_TO_RESERVE);
+	} else {
+		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
+		log_writer_init_sigsafe(writer, LOG_TO_EVENTS);
+	}
+	return true;
+}
+
+/* What a light record does without. */
+static void full_write(struct log_writer *writer, const struct log_crash *crash,
+		       const ucontext_t *context)
+{
+	bool final = crash->flags & LOG_CRASH_FINAL;
+
+	if (context->uc_mcontext.fpregs)
+		log_blob_sigsafe(writer, LOG_BLOB_XSTATE, 0, 0, context->uc_mcontext.fpregs, 512);
+	/* Once with what matters most, in case the rest runs into the damage. */
+	if (final)
+		log_save_sigsafe();
+	stack_rest_write(writer, crash);
+	details_write(writer, crash);
+	if (final) {
+		jit_code_write_sigsafe(writer->owner);
+		log_save_sigsafe();
+	}
+}
+
+static void parts_write(struct log_writer *writer, const struct log_crash *crash,
+			const ucontext_t *context)
+{
+	bool light = crash->flags & LOG_CRASH_LIGHT;
+
+	if (light)
+		light_keep(writer);
+	if (thread_self)
+		thread_self->last_crash = writer->owner;
+	stack_write(writer, crash);
+	code_write(writer, crash->gregs[LOG_GREG_RIP]);
+	if (!light)
+		memory_write(writer, crash);
+	if (crash->signo == SIGABRT)
+		abort_write(writer);
+	if (!light)
+		full_write(writer, crash, context);
+}
+
+static void record_end(struct log_writer *writer, const struct log_crash *crash, uint64_t started)
+{
+	bool forwarded = crash->flags & LOG_CRASH_FORWARDED, sent = crash->flags & LOG_CRASH_SENT;
+	struct log_crash_done done = { .write_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - started,
+				       .blobs = writer->blobs,
+				       .blocks = writer->blocks };
+
+	(void)log_append_sigsafe(writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
+	if (forwarded && !sent)
+		handed_on_keep(writer->owner, crash);
+	/* The handler may never come back, nor the process come here again: a second fault in there
+	 * ends it in the kernel, and so does abort(). */
+	if (forwarded && (!sent || crash->signo == SIGABRT))
+		log_publish_sigsafe();
+	if (crash->flags & LOG_CRASH_FINAL) {
+		log_save_sigsafe();
+		FEATURES_TELL(end.crashed, crash_behind(crash), scratch.near,
+			      crash->flags & LOG_CRASH_LIGHT ? 0 : scratch.near_count);
+	}
+}
+
+static uint64_t record_make(uint64_t started, const struct log_crash *crash,
+			    const ucontext_t *context)
+{
+	struct log_writer writer;
+
+	if (!writer_choose(&writer, crash))
+		return 0;
+	if (crash->flags & LOG_CRASH_FINAL) {
+		FEATURES_TELL(end.crashing);
+		/* Who made no context has not told yet where modules lie: hooks are placed by that.
+		 */
+		if (agent_switch.ids)
+			(void)modules_generation_sigsafe();
+	}
+	if (!log_begin_sigsafe(&writer, LOG_CRASH, crash, sizeof(*crash)))
+		return 0;
+	parts_write(&writer, crash, context);
+	record_end(&writer, crash, started);
+	return writer.owner;
+}
+
 uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context,
 			      uint32_t flags, const struct sigaction *action)
 {
-	uint64_t started = clock_ns_sigsafe(CLOCK_MONOTONIC);
-	struct log_crash_done done;
-	struct log_writer writer;
+	uint64_t started = clock_ns_sigsafe(CLOCK_MONOTONIC), owner;
 	struct log_crash crash;
 	struct rlimit limit;
-	bool light = false, granted = false;
+	bool granted = false;
 
 	if (flags & LOG_CRASH_FINAL)
 		(void)agent_adopt_orphan_sigsafe();
@@ -693,76 +789,14 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 		let_first_finish();
 		granted = descriptors_grant(&limit);
 	}
-	if (flags & LOG_CRASH_FORWARDED)
-		light = __atomic_load_n(&log_map.header->forwarded_faults, __ATOMIC_RELAXED) >=
-			FULL_PROVISIONAL;
-	crash_fill(&crash, signo, info, context, flags | (light ? LOG_CRASH_LIGHT : 0), action);
-	if (light) {
-		log_drop_sigsafe(LOG_DROP_FAULT_LIGHT);
-		/* Handlers that try what can be read: the slots are for what they are there for. */
-		if (crash.flags & LOG_CRASH_IN_HANDLER || is_habit(crash.gregs[LOG_GREG_RIP]))
-			return 0;
-		log_writer_init_sigsafe(&writer, LOG_TO_SLOT);
-	} else if (flags & LOG_CRASH_FINAL) {
-		log_writer_init_sigsafe(&writer, LOG_TO_RESERVE);
-	} else {
-		__atomic_fetch_add(&log_map.header->forwarded_faults, 1, __ATOMIC_RELAXED);
-		log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
-	}
-	if (flags & LOG_CRASH_FINAL) {
-		FEATURES_TELL(end.crashing);
-		/* Who made no context has not told yet where modules lie: hooks are placed by that.
-		 */
-		if (agent_switch.ids)
-			(void)modules_generation_sigsafe();
-	}
-	if (!log_begin_sigsafe(&writer, LOG_CRASH, &crash, sizeof(crash))) {
-		if (granted)
-			descriptors_restore(&limit);
-		return 0;
-	}
-	if (light)
-		light_keep(&writer);
-	if (thread_self)
-		thread_self->last_crash = writer.owner;
-	stack_write(&writer, &crash);
-	code_write(&writer, crash.gregs[LOG_GREG_RIP]);
-	if (!light)
-		memory_write(&writer, &crash);
-	if (signo == SIGABRT)
-		abort_write(&writer);
-	if (!light) {
-		if (context->uc_mcontext.fpregs)
-			log_blob_sigsafe(&writer, LOG_BLOB_XSTATE, 0, 0,
-					 context->uc_mcontext.fpregs, 512);
-		/* Once with what matters most, in case the rest runs into the damage. */
-		if (flags & LOG_CRASH_FINAL)
-			log_save_sigsafe();
-		stack_rest_write(&writer, &crash);
-		details_write(&writer, &crash);
-		if (flags & LOG_CRASH_FINAL)
-			jit_code_write_sigsafe(writer.owner);
-		if (flags & LOG_CRASH_FINAL)
-			log_save_sigsafe();
-	}
-	done.write_ns = clock_ns_sigsafe(CLOCK_MONOTONIC) - started;
-	done.blobs = writer.blobs;
-	done.blocks = writer.blocks;
-	(void)log_append_sigsafe(&writer, LOG_CRASH_DONE, &done, sizeof(done), NULL, 0);
-	if ((flags & LOG_CRASH_FORWARDED) && !(crash.flags & LOG_CRASH_SENT))
-		handed_on_keep(writer.owner, &crash);
-	/* The handler may never come back, nor the process come here again: a second fault in there
-	 * ends it in the kernel, and so does abort(). */
-	if ((flags & LOG_CRASH_FORWARDED) && (!(crash.flags & LOG_CRASH_SENT) || signo == SIGABRT))
-		log_publish_sigsafe();
-	if (flags & LOG_CRASH_FINAL) {
-		log_save_sigsafe();
-		FEATURES_TELL(end.crashed, crash_behind(&crash), scratch.near,
-			      light ? 0 : scratch.near_count);
-	}
+	if (flags & LOG_CRASH_FORWARDED && __atomic_load_n(&log_map.header->forwarded_faults,
+							   __ATOMIC_RELAXED) >= FULL_PROVISIONAL)
+		flags |= LOG_CRASH_LIGHT;
+	crash_fill(&crash, signo, info, context, flags, action);
+	owner = record_make(started, &crash, context);
 	if (granted)
 		descriptors_restore(&limit);
-	return writer.owner;
+	return owner;
 }
 
 void crash_exiting_sigsafe(void)

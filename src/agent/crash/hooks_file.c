@@ -418,40 +418,55 @@ static uint64_t openat2_flags(uint64_t how)
 }
 
 /* What of syscall() may cut a file, from arch/x86_64_syscall.S. */
+/* What a call may cut off, and the file as it was. */
+struct cut {
+	struct file_before before;
+	enum log_truncation_how how;
+	const char *path;
+	int64_t size;
+	int fd;
+};
+
+static void look_cut(struct cut *cut, enum log_truncation_how how, int dir, const char *path)
+{
+	cut->how = how;
+	cut->path = path;
+	look_path(&cut->before, dir, path);
+}
+
+static void cut_look(long number, const long a[4], struct cut *cut)
+{
+	bool shortens = number == SYS_ftruncate;
+
+	if (shortens || (number == SYS_fallocate && (a[1] & FALLOC_FL_COLLAPSE_RANGE))) {
+		cut->fd = (int)a[0];
+		look_fd(&cut->before, cut->fd);
+		cut->how = shortens ? LOG_BY_FTRUNCATE : LOG_BY_FALLOCATE;
+		cut->size = shortens ? a[1] : cut->before.stat.st_size - a[3];
+	} else if (number == SYS_truncate) {
+		look_cut(cut, LOG_BY_TRUNCATE, AT_FDCWD, (const char *)a[0]);
+		cut->size = a[1];
+	} else if (number == SYS_creat || (number == SYS_open && (a[1] & O_TRUNC))) {
+		look_cut(cut, LOG_BY_OPEN, AT_FDCWD, (const char *)a[0]);
+	} else if ((number == SYS_openat && (a[2] & O_TRUNC)) ||
+		   (number == SYS_openat2 && (openat2_flags((uint64_t)a[2]) & O_TRUNC))) {
+		look_cut(cut, LOG_BY_OPEN, (int)a[0], (const char *)a[1]);
+	} else if (number == SYS_open_by_handle_at && (a[2] & O_TRUNC)) {
+		look_handle(&cut->before, (int)a[0], (const void *)a[1]);
+	}
+}
+
 HIDDEN long file_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	struct caller caller = CALLER_HERE;
-	struct file_before before = { .known = false };
-	enum log_truncation_how how = LOG_BY_OPEN;
-	const char *path = NULL;
-	int64_t size = 0;
-	int fd = -1;
+	struct cut cut = { .how = LOG_BY_OPEN, .fd = -1 };
 	long r;
 
-	if (number == SYS_ftruncate ||
-	    (number == SYS_fallocate && (b & FALLOC_FL_COLLAPSE_RANGE))) {
-		fd = (int)a;
-		look_fd(&before, fd);
-		how = number == SYS_ftruncate ? LOG_BY_FTRUNCATE : LOG_BY_FALLOCATE;
-		size = number == SYS_ftruncate ? b : before.stat.st_size - d;
-	} else if (number == SYS_truncate) {
-		path = (const char *)a;
-		look_path(&before, AT_FDCWD, path);
-		how = LOG_BY_TRUNCATE;
-		size = b;
-	} else if (number == SYS_creat || (number == SYS_open && (b & O_TRUNC))) {
-		path = (const char *)a;
-		look_path(&before, AT_FDCWD, path);
-	} else if ((number == SYS_openat && (c & O_TRUNC)) ||
-		   (number == SYS_openat2 && (openat2_flags((uint64_t)c) & O_TRUNC))) {
-		path = (const char *)b;
-		look_path(&before, (int)a, path);
-	} else if (number == SYS_open_by_handle_at && (c & O_TRUNC)) {
-		look_handle(&before, (int)a, (const void *)b);
-	}
+	cut_look(number, (const long[4]){ a, b, c, d }, &cut);
 	r = real_syscall(number, a, b, c, d, e, f);
 	if (r >= 0)
-		cut_note(&before, how, size, how == LOG_BY_OPEN ? (int)r : fd, path, caller);
+		cut_note(&cut.before, cut.how, cut.size, cut.how == LOG_BY_OPEN ? (int)r : cut.fd,
+			 cut.path, caller);
 	return r;
 }
 

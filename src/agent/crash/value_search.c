@@ -186,6 +186,12 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 /* Pointers that a program keeps in its own variables lead from there to what failed, and the
  * register that held one may hold something else by now. The main program comes first in the list,
  * but for our log; zeroed variables lie behind its file's mapping. */
+/* Memory without a file. */
+static bool is_memory_at(const struct maps_line *line, uint64_t low)
+{
+	return !line->inode && !line->path[0] && line->low == low;
+}
+
 static void data_write(struct log_writer *writer)
 {
 	struct maps_walk walk;
@@ -203,8 +209,8 @@ static void data_write(struct log_writer *writer)
 			device = line.device;
 		}
 		same = line.inode == inode && line.device == device;
-		if (inode && line.readable && line.writable &&
-		    (same || (!line.inode && !line.path[0] && line.low == behind)))
+		if (inode && (same || is_memory_at(&line, behind)) && line.readable &&
+		    line.writable)
 			left -= log_memory_sigsafe(
 				writer, LOG_BLOB_DATA, lines++, line.low,
 				line.high - line.low < left ? line.high - line.low : left);

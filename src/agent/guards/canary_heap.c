@@ -151,27 +151,31 @@ static void fresh_fill(uint64_t start, uint64_t size)
 		memcpy((void *)(start + at), (void *)start, size - at < whole ? size - at : whole);
 }
 
+/* Does a block get guards? */
+static inline bool takes_guards(uint64_t front, size_t size, unsigned flags, struct caller caller)
+{
+	return size < CANARY_SIZE_MAX && front_code(front) && !canary.tight &&
+	       (flags & CANARY_TAKEN || sample_takes(caller));
+}
+
 void *canary_allocate(size_t align, size_t size, unsigned flags, enum log_api api,
 		      struct caller caller)
 {
 	uint64_t front = align > CANARY_FRONT ? align : CANARY_FRONT;
 	void *base = canary.annexed ? canary_annex.allocate(align, size, api, caller) : NULL;
-	bool guarded = !base && size < CANARY_SIZE_MAX && front_code(front) && !canary.tight &&
-		       (flags & CANARY_TAKEN || sample_takes(caller));
-	size_t room = guarded ? canary_room(front, size) + canary.gap : size;
 
-	if (base) {
-		if (unlikely(canary.fresh) && !(flags & CANARY_ZEROED))
-			fresh_fill((uint64_t)base, size);
-		return base;
+	if (!base) {
+		bool guarded = takes_guards(front, size, flags, caller);
+		size_t room = guarded ? canary_room(front, size) + canary.gap : size;
+
+		flags |= guarded ? 0 : CANARY_PASSED;
+		base = libc_allocate(align, room, flags);
+		if (unlikely(!base))
+			base = allocate_again(align, room, flags);
+		if (!base)
+			return NULL;
+		base = canary_take(base, guarded ? front : 0, size, api, caller);
 	}
-	flags |= guarded ? 0 : CANARY_PASSED;
-	base = libc_allocate(align, room, flags);
-	if (unlikely(!base))
-		base = allocate_again(align, room, flags);
-	if (!base)
-		return NULL;
-	base = canary_take(base, guarded ? front : 0, size, api, caller);
 	if (unlikely(canary.fresh) && !(flags & CANARY_ZEROED))
 		fresh_fill((uint64_t)base, size);
 	return base;
@@ -377,9 +381,31 @@ static void *realloc_freed(struct guard *guard, struct block *block, uint64_t st
 	return real.realloc(base, size);
 }
 
+/* Of a block that is found whole, or whose damage has been told. */
+static void *resize(struct guard *guard, struct block *block, void *ptr, size_t size,
+		    struct caller caller)
+{
+	uint64_t start = (uint64_t)ptr, front = canary_front(block), old = block_size(block);
+
+	if (!size) { /* as glibc does it */
+		guard_leave(guard);
+		canary_free(ptr, LOG_BY_FREE, caller);
+		return NULL;
+	}
+	if (size < CANARY_SIZE_MAX && canary_room(front, size) == canary_room(front, old)) {
+		resize_in_place(guard, block, start, size, caller);
+		guard_leave(guard);
+		return ptr;
+	}
+	if (old > MOVE_MAX && size > MOVE_MAX && size < CANARY_SIZE_MAX)
+		return resize_by_libc(guard, block, start, size, caller);
+	guard_leave(guard);
+	return resize_by_copy(ptr, old, size, caller);
+}
+
 void *canary_realloc(void *ptr, size_t size, struct caller caller)
 {
-	uint64_t start = (uint64_t)ptr, old, front;
+	uint64_t start = (uint64_t)ptr, front;
 	struct guard guard;
 	struct block *block;
 
@@ -397,24 +423,10 @@ void *canary_realloc(void *ptr, size_t size, struct caller caller)
 	}
 	if (unlikely(canary_mismatched(block, LOG_BY_REALLOC)))
 		tell_bad_free(&guard, block, start, LOG_MISMATCHED_FREE, LOG_BY_REALLOC, caller);
-	old = block_size(block);
-	if (unlikely(!canary_whole(start, front, old)))
+	if (unlikely(!canary_whole(start, front, block_size(block))))
 		(void)damage_look_sigsafe(block, start, LOG_CHECK_REALLOC,
 					  context_find(&guard, caller), 0);
-	if (!size) { /* as glibc does it */
-		guard_leave(&guard);
-		canary_free(ptr, LOG_BY_FREE, caller);
-		return NULL;
-	}
-	if (size < CANARY_SIZE_MAX && canary_room(front, size) == canary_room(front, old)) {
-		resize_in_place(&guard, block, start, size, caller);
-		guard_leave(&guard);
-		return ptr;
-	}
-	if (old > MOVE_MAX && size > MOVE_MAX && size < CANARY_SIZE_MAX)
-		return resize_by_libc(&guard, block, start, size, caller);
-	guard_leave(&guard);
-	return resize_by_copy(ptr, old, size, caller);
+	return resize(&guard, block, ptr, size, caller);
 }
 
 bool canary_could_hold(const void *ptr)

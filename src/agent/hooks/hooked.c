@@ -279,12 +279,10 @@ static void replacements_undo_half(void)
 }
 
 /* Sites of this module that are still to be placed: refused, or with their stub written. */
-static void module_place(const struct link_map *map, bool program)
+/* Those of a module that get a stub, and where it is to be near to. */
+static uint32_t sites_choose(const struct link_map *map, bool program, uint64_t *ret_near)
 {
-	struct stub_area area = { 0 };
-	bool executable = true;
 	uint32_t i, wanted = 0;
-	uint64_t near = 0;
 
 	for (i = 0; i < hooked.site_count; i++) {
 		struct hooked_site *site = &hooked.sites[i];
@@ -299,29 +297,46 @@ static void module_place(const struct link_map *map, bool program)
 			site_refuse(site, LOG_HOOK_OTHER_CODE);
 		} else {
 			site->stub = 1;
-			near = site->bias + site->plan->place.offset;
+			*ret_near = site->bias + site->plan->place.offset;
 			wanted++;
 		}
 	}
-	if (!wanted)
-		return;
-	stub_area_map(&area, near, (size_t)wanted * STUB_BYTES);
+	return wanted;
+}
+
+static void stubs_write(struct stub_area *area)
+{
+	uint32_t i;
+
 	for (i = 0; i < hooked.site_count; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 
 		if (site->state || site->stub != 1)
 			continue;
-		if (!area.base)
+		if (!area->base)
 			site_refuse(site, LOG_HOOK_NO_MEMORY);
-		else if (!stub_write(&area, site))
+		else if (!stub_write(area, site))
 			site_refuse(site, stub_tails_full() && (site->plan->flags & PLAN_HOOK_TAIL)
 						  ? LOG_HOOK_FULL
 						  : LOG_HOOK_TOO_FAR);
 	}
-	if (area.base && raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC))
-		executable = false;
+}
+
+static void module_place(const struct link_map *map, bool program)
+{
+	struct stub_area area = { 0 };
+	uint64_t near = 0;
+	uint32_t i, wanted = sites_choose(map, program, &near);
+	bool executable;
+
+	if (!wanted)
+		return;
+	stub_area_map(&area, near, (size_t)wanted * STUB_BYTES);
+	stubs_write(&area);
+	executable = area.base &&
+		     !raw_syscall3(SYS_mprotect, area.base, area.bytes, PROT_READ | PROT_EXEC);
 	if (program)
-		replacements_check(executable && area.base);
+		replacements_check(executable);
 	for (i = 0; i < hooked.site_count && area.base; i++) {
 		struct hooked_site *site = &hooked.sites[i];
 

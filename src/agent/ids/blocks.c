@@ -606,24 +606,66 @@ static unsigned former_insert(struct block_view *ret, unsigned from, unsigned co
 	return count;
 }
 
+/* What a search has met so far, from an address downwards. */
+struct blocks_met {
+	struct block_view live, nearest; /* of no state: none */
+	struct block_view *former;
+	unsigned count, cap;
+};
+
+static inline void block_meet(struct blocks_met *met, struct block_view *view, uint64_t address,
+			      uint64_t beyond)
+{
+	if (address - view->start >= (view->size ? view->size : 1)) {
+		if (!met->nearest.block.state && address - view->start - view->size < beyond)
+			met->nearest = *view;
+	} else if (view->block.state == LOG_BLOCK_LIVE) {
+		/* Nothing below can overlap a live block, former ones aside. */
+		met->live = *view;
+	} else {
+		view->relation = LOG_INSIDE;
+		met->count = former_insert(met->former, 0, met->count, met->cap, view);
+	}
+}
+
+/* The live one first. */
+static unsigned blocks_order(struct blocks_met *met)
+{
+	unsigned i;
+
+	if (met->live.block.state) {
+		for (i = 0; i < met->count; i++)
+			met->former[i].relation = LOG_FORMER;
+		if (met->count == met->cap)
+			met->count--;
+		memmove(met->former + 1, met->former, met->count * sizeof(*met->former));
+		met->live.relation = LOG_INSIDE;
+		met->former[0] = met->live;
+		met->count++;
+	} else if (!met->count && met->nearest.block.state) {
+		met->nearest.relation = LOG_BEYOND;
+		met->former[met->count++] = met->nearest;
+	}
+	return met->count;
+}
+
 unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t reach_bytes,
 			    struct block_view *ret, unsigned cap)
 {
 	const struct blocks_space *space = &blocks_state.spaces[kind];
 	uint64_t at = address & ~((1ull << space->shift) - 1), step = 1ull << space->shift;
-	struct block_view view, live = { 0 }, nearest = { 0 };
-	bool have_live = false, have_nearest = false;
+	struct blocks_met met = { .former = ret, .cap = cap };
+	struct block_view view;
 	/* How far behind a block a pointer is still told to be: whoever runs on behind the last
 	 * block of the heap meets its end only there, up to 132 KiB later. */
 	uint64_t beyond = reach_bytes / 256 > 4096 ? reach_bytes / 256 : 4096;
 	uint64_t windows = (space->largest + beyond) / step;
-	unsigned count = 0;
 
 	if (!space->directory || !cap || address >> BLOCKS_ADDRESS_BITS)
 		return 0;
 	if (windows > reach_bytes / step)
 		windows = reach_bytes / step;
-	for (; windows && at >= step && !have_live; windows--, at -= step) {
+	for (; windows && at >= step && !met.live.block.state; windows--, at -= step) {
 		const uint32_t *window = block_window(space, at);
 
 		if (!window) { /* nothing in this 64 MiB: go to the one below */
@@ -638,36 +680,8 @@ unsigned block_find_sigsafe(enum block_space kind, uint64_t address, uint64_t re
 		if (!*window)
 			continue;
 		view_fill(&view, &blocks_state.pool[*window], at, space->shift);
-		if (view.start > address || !view.block.state)
-			continue;
-		if (address - view.start >= (view.size ? view.size : 1)) {
-			if (!have_nearest && address - view.start - view.size < beyond) {
-				nearest = view;
-				have_nearest = true;
-			}
-		} else if (view.block.state == LOG_BLOCK_LIVE) {
-			/* Nothing below can overlap a live block, former ones aside. */
-			live = view;
-			have_live = true;
-		} else {
-			view.relation = LOG_INSIDE;
-			count = former_insert(ret, 0, count, cap, &view);
-		}
+		if (view.start <= address && view.block.state)
+			block_meet(&met, &view, address, beyond);
 	}
-	if (have_live) {
-		unsigned i;
-
-		for (i = 0; i < count; i++)
-			ret[i].relation = LOG_FORMER;
-		if (count == cap)
-			count--;
-		memmove(ret + 1, ret, count * sizeof(*ret));
-		live.relation = LOG_INSIDE;
-		ret[0] = live;
-		count++;
-	} else if (!count && have_nearest) {
-		nearest.relation = LOG_BEYOND;
-		ret[count++] = nearest;
-	}
-	return count;
+	return blocks_order(&met);
 }

@@ -238,6 +238,14 @@ static uint16_t offset_from(uint64_t frame, uint64_t slot)
 
 /* The same walk over return addresses whose rules are all known, on the thread's own stack, which
  * cannot fault: most new paths are old frames in another order. False: the careful walk decides. */
+static inline bool rbp_restore(uint64_t at, uint64_t low, uint64_t high, uint64_t *rbp)
+{
+	if (at < low || at > high || at % 8)
+		return false;
+	*rbp = *(const uint64_t *)at;
+	return true;
+}
+
 static bool scan_known(struct thread *self, struct caller caller, struct stack_scan *ret)
 {
 	uint64_t rip = caller.return_address, rsp = caller.frame + 16, slot = caller.frame + 8;
@@ -272,13 +280,8 @@ static bool scan_known(struct thread *self, struct caller caller, struct stack_s
 		slot = cfa - 8;
 		if (cfa <= rsp || slot > high || slot % 8)
 			return false;
-		if (rule->rbp) {
-			uint64_t at = cfa - 8ull * rule->rbp;
-
-			if (at < caller.frame || at > high || at % 8)
-				return false;
-			rbp = *(const uint64_t *)at;
-		}
+		if (rule->rbp && !rbp_restore(cfa - 8ull * rule->rbp, caller.frame, high, &rbp))
+			return false;
 		span_note(self, rule, cfa - rsp, ret);
 		rip = *(const uint64_t *)slot;
 		rsp = cfa;

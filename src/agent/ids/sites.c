@@ -196,6 +196,17 @@ static struct thread_site *site_at(struct thread *self, uint64_t place, uint64_t
 /* Every fork reads words that its place alone does not tell, so there are at most as many as
  * words. A site whose first offset is not this one's was made by another frame size at the same
  * place (alloca): it is written over. */
+static unsigned words_alike(const struct thread_site *site, unsigned first, const uint16_t *offset,
+			    unsigned count, unsigned most)
+{
+	unsigned same;
+
+	for (same = 0; same < count && same < most; same++)
+		if (offset_of(site, first + same) != offset[same])
+			break;
+	return same;
+}
+
 void sites_learn(struct thread *self, struct caller caller,
 		 const uint16_t offset[THREAD_SITE_WORDS], bool fixed, uint32_t context)
 {
@@ -209,9 +220,7 @@ void sites_learn(struct thread *self, struct caller caller,
 		unsigned first = fork ? 0 : done; /* a fork has its own words only */
 
 		count = fork ? site->fork : THREAD_SITE_WORDS - done;
-		for (same = 0; same < count && done + same < THREAD_SITE_WORDS; same++)
-			if (offset_of(site, first + same) != offset[done + same])
-				break;
+		same = words_alike(site, first, offset + done, count, THREAD_SITE_WORDS - done);
 		if (!same || (!fork && same == count &&
 			      context_sum(site, caller.return_address, frame) == site->sum))
 			break;

@@ -108,7 +108,7 @@ static void slots_turn(uint64_t base, uint64_t at, uint64_t bytes, const struct 
  * front of all others there is no other way to it. */
 static int library_turn(struct dl_phdr_info *info, size_t size, void *unused)
 {
-	uint64_t rela = 0, rela_bytes = 0, plt = 0, plt_bytes = 0, base = info->dlpi_addr;
+	uint64_t tags[DT_JMPREL + 1] = { 0 }, base = info->dlpi_addr;
 	struct relro relro = { 0, 0 };
 	const Elf64_Dyn *dynamic = NULL;
 	unsigned i;
@@ -128,22 +128,15 @@ static int library_turn(struct dl_phdr_info *info, size_t size, void *unused)
 		    agent.text_low < base + phdr->p_vaddr + phdr->p_memsz)
 			return 0; /* ourselves */
 	}
-	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-		/* The loader has put addresses in place of offsets. */
-		if (dynamic->d_tag == DT_RELA)
-			rela = dynamic->d_un.d_ptr;
-		else if (dynamic->d_tag == DT_RELASZ)
-			rela_bytes = dynamic->d_un.d_val;
-		else if (dynamic->d_tag == DT_JMPREL)
-			plt = dynamic->d_un.d_ptr;
-		else if (dynamic->d_tag == DT_PLTRELSZ)
-			plt_bytes = dynamic->d_un.d_val;
-	}
+	/* The loader has put addresses in place of offsets. */
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
+		if ((uint64_t)dynamic->d_tag <= DT_JMPREL)
+			tags[dynamic->d_tag] = dynamic->d_un.d_val;
 	/* Not those of the vDSO, which nobody relocates. */
-	if (rela >= base && base)
-		slots_turn(base, rela, rela_bytes, &relro);
-	if (plt >= base && base)
-		slots_turn(base, plt, plt_bytes, &relro);
+	if (tags[DT_RELA] >= base && base)
+		slots_turn(base, tags[DT_RELA], tags[DT_RELASZ], &relro);
+	if (tags[DT_JMPREL] >= base && base)
+		slots_turn(base, tags[DT_JMPREL], tags[DT_PLTRELSZ], &relro);
 	return 0;
 }
 

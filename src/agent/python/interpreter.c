@@ -34,12 +34,30 @@ static bool read_all(uint64_t from, void *to, size_t bytes)
 }
 
 /* The loader writes run-time addresses into the dynamic section of all but the vDSO. */
+static bool tables_find(uint64_t dynamic, struct symbols_at *ret)
+{
+	Elf64_Dyn entry;
+	unsigned i;
+
+	for (i = 0; i < 256; i++) {
+		if (!read_all(dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
+			break;
+		if (entry.d_tag == DT_STRTAB)
+			ret->names = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_SYMTAB)
+			ret->symbols = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_GNU_HASH)
+			ret->hash = entry.d_un.d_ptr;
+	}
+	return ret->names && ret->symbols && ret->hash;
+}
+
 static bool symbols_open(uint64_t base, struct symbols_at *ret)
 {
 	uint64_t dynamic = 0, lowest = UINT64_MAX;
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr phdr;
-	Elf64_Dyn entry;
 	unsigned i;
 
 	memset(ret, 0, sizeof(*ret));
@@ -57,18 +75,7 @@ static bool symbols_open(uint64_t base, struct symbols_at *ret)
 	if (!dynamic || lowest == UINT64_MAX)
 		return false;
 	ret->bias = base - lowest;
-	for (i = 0; i < 256; i++) {
-		if (!read_all(ret->bias + dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
-		    entry.d_tag == DT_NULL)
-			break;
-		if (entry.d_tag == DT_STRTAB)
-			ret->names = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_SYMTAB)
-			ret->symbols = entry.d_un.d_ptr;
-		else if (entry.d_tag == DT_GNU_HASH)
-			ret->hash = entry.d_un.d_ptr;
-	}
-	return ret->names && ret->symbols && ret->hash;
+	return tables_find(ret->bias + dynamic, ret);
 }
 
 static bool name_is(uint64_t at, const char *name)

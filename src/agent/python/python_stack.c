@@ -186,6 +186,27 @@ static uint64_t own_state(struct thread *self)
 }
 
 /* As walk_frames() of the tool's has it: the frames that one native frame runs are a group. */
+/* Does the interpreter's own function for these Python frames begin here? Its frame, or 0. */
+static uint64_t native_at(uint64_t at, uint64_t cframe)
+{
+	if (layout.frame.is_entry)
+		return *(const uint8_t *)(at + layout.frame.is_entry) ? cframe : 0;
+	return *(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK ? at : 0;
+}
+
+/* A shim of the interpreter between Python frames, which is none. */
+static bool is_shim(uint64_t at, uint64_t native)
+{
+	return !layout.frame.is_entry && native == at;
+}
+
+static uint32_t native_fill(struct python_stack *ret, uint32_t first, uint64_t native)
+{
+	for (; native && first < ret->count; first++)
+		ret->native[first] = native;
+	return first;
+}
+
 static __attribute__((noinline)) void stack_walk(struct thread *self, struct python_stack *ret)
 {
 	uint64_t state = own_state(self), at, cframe = 0;
@@ -200,35 +221,18 @@ static __attribute__((noinline)) void stack_walk(struct thread *self, struct pyt
 	}
 	for (steps = 0; at && ret->count < LOG_PYTHON_FRAMES && steps < 2 * LOG_PYTHON_FRAMES;
 	     steps++, at = word_at(at + layout.frame.previous)) {
-		uint64_t native = 0;
+		uint64_t native = native_at(at, cframe);
 
-		if (layout.frame.is_entry) {
+		if (!is_shim(at, native))
 			frame_add(ret, at);
-			if (*(const uint8_t *)(at + layout.frame.is_entry)) {
-				native = cframe;
-				cframe = cframe ? word_at(cframe + layout.cframe.previous) : 0;
-			}
-		} else if (*(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK) {
-			native = at;
-		} else {
-			frame_add(ret, at);
-		}
-		for (; native && first < ret->count; first++)
-			ret->native[first] = native;
+		if (native && layout.frame.is_entry)
+			cframe = word_at(cframe + layout.cframe.previous);
+		first = native_fill(ret, first, native);
 	}
 	/* The native frame of the last group may be found only behind frames that are not kept. */
 	for (steps = 0; at && first < ret->count && steps < 64;
-	     steps++, at = word_at(at + layout.frame.previous)) {
-		uint64_t native = 0;
-
-		if (!layout.frame.is_entry &&
-		    *(const uint8_t *)(at + layout.frame.owner) >= PYTHON_OWNED_BY_C_STACK)
-			native = at;
-		else if (layout.frame.is_entry && *(const uint8_t *)(at + layout.frame.is_entry))
-			native = cframe;
-		for (; native && first < ret->count; first++)
-			ret->native[first] = native;
-	}
+	     steps++, at = word_at(at + layout.frame.previous))
+		first = native_fill(ret, first, native_at(at, cframe));
 }
 
 bool python_stack_take(struct guard *guard, struct python_stack *ret)

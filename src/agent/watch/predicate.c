@@ -36,6 +36,28 @@ static uint64_t field_mask(uint32_t bytes)
 	return bytes >= 8 ? ~0ull : (1ull << bytes * 8) - 1;
 }
 
+static bool holds(const struct plan_step *step, uint64_t a, uint64_t b)
+{
+	switch (step->op) {
+	case PLAN_STEP_EQ:
+		return a == b;
+	case PLAN_STEP_NE:
+		return a != b;
+	case PLAN_STEP_LT:
+		return a < b;
+	case PLAN_STEP_LE:
+		return a <= b;
+	case PLAN_STEP_GT:
+		return a > b;
+	case PLAN_STEP_GE:
+		return a >= b;
+	case PLAN_STEP_BOTH:
+		return a && b;
+	default: /* PLAN_STEP_EITHER */
+		return a || b;
+	}
+}
+
 static uint64_t pair(const struct plan_step *step, uint64_t a, uint64_t b)
 {
 	switch (step->op) {
@@ -53,22 +75,8 @@ static uint64_t pair(const struct plan_step *step, uint64_t a, uint64_t b)
 		return b < 64 ? a << b : 0;
 	case PLAN_STEP_SHR:
 		return b < 64 ? a >> b : 0;
-	case PLAN_STEP_EQ:
-		return a == b;
-	case PLAN_STEP_NE:
-		return a != b;
-	case PLAN_STEP_LT:
-		return a < b;
-	case PLAN_STEP_LE:
-		return a <= b;
-	case PLAN_STEP_GT:
-		return a > b;
-	case PLAN_STEP_GE:
-		return a >= b;
-	case PLAN_STEP_BOTH:
-		return a && b;
-	default: /* PLAN_STEP_EITHER */
-		return a || b;
+	default:
+		return holds(step, a, b);
 	}
 }
 

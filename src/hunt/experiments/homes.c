@@ -535,25 +535,44 @@ static const char *way_id(enum way way, unsigned int round)
 	return round == 0 ? "homes:key" : "homes:argument";
 }
 
+/* How a round watches, after how the one before did. False: nothing is left to watch. */
+static bool way_choose(struct bench *bench, unsigned int round, bool many, enum way *way)
+{
+	bool crowded = context_is_crowded(bench);
+	int told;
+
+	if (*way == WAY_CONTEXT)
+		*way = WAY_PAGES;
+	else if (many || !watch_round(bench, round))
+		*way = !many && crowded ? WAY_PAGES : WAY_CONTEXT;
+	if (*way == WAY_SAME)
+		return true;
+	if (bench->homes.stride != 0 && !crowded)
+		return false;
+	/* A sound pointer explains nothing: the victim is still to be found. */
+	told = telling_level(bench);
+	if (told >= 0 && !is_healthy(&bench->homes.levels[told]) && bench->round.watched == 0)
+		return false;
+	return watch_context(bench);
+}
+
+/* Or it died of a wrong free meanwhile: that tells more than any home. */
+static bool homes_are_done(struct bench *bench)
+{
+	if (!bench_worth_watching(bench) || bench->round.watched >= bench->request->limits.wanted)
+		return true;
+	return bench->round.watched > 0 && (!bench->homes.other_way || enough(bench));
+}
+
 static int watch_homes(struct bench *bench, struct err *err)
 {
 	bool many = homes_one_of_many(bench);
 	enum way way = WAY_SAME;
-	int r = 0, told;
+	int r = 0;
 
 	for (unsigned int round = 0; r == 0 && way != WAY_PAGES && bench_may_go_on(bench);
 	     round++) {
-		if (way == WAY_CONTEXT)
-			way = WAY_PAGES;
-		else if (many || !watch_round(bench, round))
-			way = !many && context_is_crowded(bench) ? WAY_PAGES : WAY_CONTEXT;
-		if (way != WAY_SAME && bench->homes.stride != 0 && !context_is_crowded(bench))
-			break;
-		told = telling_level(bench);
-		/* A sound pointer explains nothing: the victim is still to be found. */
-		if (way != WAY_SAME && ((told >= 0 && !is_healthy(&bench->homes.levels[told]) &&
-					 bench->round.watched == 0) ||
-					!watch_context(bench)))
+		if (!way_choose(bench, round, many, &way))
 			break;
 		BENCH_SAY(bench, way_id(way, round), said_number(bench->watchset.list.count));
 		bench->homes.other_way = way == WAY_SAME ? can_watch_round(bench, round + 1) ||
@@ -565,12 +584,7 @@ static int watch_homes(struct bench *bench, struct err *err)
 		if (r == 0)
 			r = run_without_frames(bench, err);
 		bench->round.quiet_max = 0;
-		/* It died of a wrong free meanwhile: that tells more than any home. */
-		if (!bench_worth_watching(bench))
-			break;
-		if (bench->round.watched >= bench->request->limits.wanted ||
-		    (bench->round.watched > 0 && !bench->homes.other_way) ||
-		    (bench->round.watched > 0 && enough(bench)))
+		if (homes_are_done(bench))
 			break;
 	}
 	bench->homes.other_way = false;

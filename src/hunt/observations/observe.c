@@ -75,39 +75,52 @@ static void find_owner(struct event_log *log, const struct log_block *now,
 }
 
 /* The block that was freed although this pointer to it was kept; id 0: none. */
+/* The one that the value pointed into when it was stored, where the crash's records have another
+ * one at that place, or none: they have what registers and the stack led to, not everything. */
+static void block_then(const struct crash_reading *crashed, const struct backtrack_step *step,
+		       const struct log_hit_owner *then, struct log_block *ret)
+{
+	struct log_block next = { .id = then->id + 1, .value = step->value }, former;
+
+	if (step->to.id != 0)
+		find_owner(crashed->record.log, &step->to, then, step->value, ret);
+	else if (block_former(crashed->record.log, &next, &former) && former.id == then->id)
+		*ret = former;
+}
+
+/* The place may have had many owners since a store: the one of that time. */
+static void before_store(struct event_log *log, const struct log_hit *store, bool exact,
+			 struct log_block *block)
+{
+	struct log_block former;
+
+	while (stored_before(store, exact, block) && block_former(log, block, &former) &&
+	       former.id < block->id)
+		*block = former;
+}
+
 static void outlived_block(const struct crash_reading *crashed, const struct backtrack_step *step,
 			   const struct watchset_result *result, struct log_block *ret)
 {
 	const struct log_hit_owner *then =
 		is_of_malloc(&step->to) ? target_then(result, step->value) : NULL;
-	struct log_block former;
+	const struct log_hit *store = result->caught && !then ? result->last->hit : NULL;
 
 	*ret = (struct log_block){ 0 };
-	/* The crash's records have what registers and the stack led to, not everything. */
-	if (then && step->to.id == 0) {
-		struct log_block next = { .id = then->id + 1, .value = step->value };
-
-		if (block_former(crashed->record.log, &next, &former) && former.id == then->id)
-			*ret = former;
-		return;
-	}
-	if (then && then->id != step->to.id) {
-		find_owner(crashed->record.log, &step->to, then, step->value, ret);
+	if (then && (step->to.id == 0 || then->id != step->to.id)) {
+		block_then(crashed, step, then, ret);
 		return;
 	}
 	if (step->to.id != 0 && step->to.state == LOG_BLOCK_FREED &&
 	    step->to.relation == LOG_INSIDE)
 		*ret = step->to;
-	else if (step->to_former.id != 0 && result->caught && !then &&
-		 stored_before(result->last->hit, result->exact, &step->to))
+	else if (step->to_former.id != 0 && store && stored_before(store, result->exact, &step->to))
 		*ret = step->to_former;
 	if (ret->id == 0)
 		return;
-	/* The place may have had many owners since. */
 	ret->value = step->value;
-	while (!then && result->caught && stored_before(result->last->hit, result->exact, ret) &&
-	       block_former(crashed->record.log, ret, &former) && former.id < ret->id)
-		*ret = former;
+	if (store)
+		before_store(crashed->record.log, store, result->exact, ret);
 }
 
 /* The home was given another value after the pointer had been loaded from it: whoever used it had a

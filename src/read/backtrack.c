@@ -277,6 +277,7 @@ static void add_step(struct backtracker *reader, const struct where *where,
 	struct backtrack_step step = { .value = value,
 				       .width = origin->width,
 				       .frame = (unsigned int)where->frame,
+				       .pc = reader->frames[where->frame].pc,
 				       .doubtful = where->doubtful || origin->joined ||
 						   (origin->changed && !origin->shifted) ||
 						   !origin->certain };

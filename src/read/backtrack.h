@@ -25,7 +25,8 @@ struct backtrack_step {
 	struct home home;   /* where the value was loaded from */
 	uint64_t value;	    /* that was loaded */
 	unsigned int width; /* of the load */
-	unsigned int frame; /* which physical frame it is in */
+	unsigned int frame; /* which physical frame it is in… */
+	taddr pc;	    /* …and where that was */
 	bool by_value;	    /* not by the code: the bad value was found standing there */
 	bool by_field;	    /* and it is the field that the code speaks of, of another block */
 	unsigned int

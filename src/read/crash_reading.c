@@ -73,6 +73,25 @@ static bool is_shared(struct event_log *log, const struct log_block *block)
 	       (block_former(log, block, &former) && former.context != block->context);
 }
 
+/* Who read in the block: the one that faulted, or whoever handed him what had been read there. */
+static void tell_user(const struct crash_reading *crashed, const struct crash *crash,
+		      uint64_t block, struct freed_use *ret)
+{
+	const struct stack *stack = &crash->stack;
+	const struct backtrack_step *read =
+		VEC_FIND(&crashed->backtrack.steps, step, step->in.id == block && !step->by_value);
+	size_t from = 0;
+
+	while (read && from < stack->count && stack->frames[from].address != read->pc)
+		from++;
+	if (from == stack->count)
+		from = 0;
+	if (from == 0 || stack->frames[from].address == stack->frames[0].address)
+		ret->instruction = cstr_dup(crash->instruction);
+	for (size_t i = from; i < stack->count; i++)
+		(void)stack_push(&ret->user, &stack->frames[i]);
+}
+
 static void tell_freed_use(const struct crash_reading *crashed, const struct log_block *block,
 			   bool write, struct symbols *symbols, const struct crash *crash,
 			   struct evidence_list *ret)
@@ -83,10 +102,8 @@ static void tell_freed_use(const struct crash_reading *crashed, const struct log
 	e.freed_use->offset = (int64_t)(block->value - block->start);
 	e.freed_use->write = write;
 	e.freed_use->place_reused = is_shared(crashed->record.log, block);
-	if (crash) {
-		e.freed_use->instruction = cstr_dup(crash->instruction);
-		stack_copy(&e.freed_use->user, &crash->stack);
-	}
+	if (crash)
+		tell_user(crashed, crash, block->id, e.freed_use);
 	VEC_PUSH(&ret->list, e);
 }
 

@@ -483,6 +483,68 @@ static int unset_output(void)
 	return 0;
 }
 
+/* ---- read in the freed block by one function, followed by the one that is called ---- */
+
+struct port {
+	struct line *line;
+	struct port *next;
+};
+struct line {
+	char *text;
+	size_t length;
+};
+static struct port *ports;
+
+APART struct port *port_open(const char *text)
+{
+	struct port *p = malloc(sizeof(*p));
+
+	p->line = malloc(sizeof(*p->line));
+	p->line->text = text_new(text);
+	p->line->length = strlen(text);
+	p->next = ports;
+	ports = p;
+	return p;
+}
+
+APART void port_close(struct port *p)
+{
+	free(p->line->text);
+	free(p->line);
+	free(p);
+}
+
+APART size_t line_sum(const struct line *l)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < l->length; i++)
+		sum += (unsigned char)l->text[i];
+	return sum;
+}
+
+APART size_t port_sum(const struct port *p)
+{
+	return 1 + line_sum(p->line); /* guilty */
+}
+
+static int freed_handed(void)
+{
+	struct port *p = port_open("first");
+	char *other;
+	size_t sum;
+
+	port_open("second");
+	ports->next = NULL;
+	port_close(p);
+	other = malloc(sizeof(*p));
+	memset(other, 0x61, sizeof(*p));
+	KEEP(other);
+	sum = port_sum(ports) + port_sum(p);
+	free(other);
+	return sum == 0;
+}
+
 /* ---- its index is gone when the freed block is read ---- */
 
 struct request {
@@ -577,6 +639,8 @@ static const struct truth_case cases[] = {
 	{ "freed-names", "class use-after-free\nclass dangling-holder\nwho same\nwho check_name\n",
 	  freed_names },
 	{ "freed-poison", "class use-after-free\nwho last_of\n", freed_poison },
+	{ "freed-handed", "class use-after-free\nclass dangling-holder\nwho port_sum\n",
+	  freed_handed },
 	{ "freed-queued",
 	  "class use-after-free\nclass dangling-holder\nwho requests_serve\nwho request_serve\n",
 	  freed_queued },

@@ -402,7 +402,12 @@ static bool takes_reference(const struct weighing *w)
 
 static bool by_exclusion(const struct weighing *w)
 {
-	return release_by_exclusion(w->proof->main);
+	return release_by_exclusion(w->proof->main, false);
+}
+
+static bool by_several(const struct weighing *w)
+{
+	return release_by_exclusion(w->proof->main, true);
 }
 
 static bool freer_unknown(const struct weighing *w)
@@ -751,6 +756,7 @@ const struct consideration considerations[] = {
 	{ "takes-reference", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), takes_reference,
 	  DOUBT, NULL },
 	{ "by-exclusion", CLASS(OVER_RELEASE), by_exclusion, DOUBT, NULL },
+	{ "by-several", CLASS(OVER_RELEASE), by_several, DOUBT, NULL },
 	{ "stale-use-before", BAD_FREES, freed_pointer_before, DOUBT, NULL },
 	{ "only-passing", BAD_FREES, only_passing, DOUBT, NULL },
 	{ "mere-mismatch", BAD_FREES, mere_mismatch, DOUBT, NULL },

@@ -105,7 +105,7 @@ bool freed_block_recycled(const struct evidence *e);
 
 /* Before this wrong free, a pointer to another freed block was used. */
 /* Is the party of this account named because nobody else could have been? */
-bool release_by_exclusion(const struct evidence *e);
+bool release_by_exclusion(const struct evidence *e, bool several);
 bool bad_free_after_stale_use(const struct facts *facts, const struct evidence *bad);
 
 void tell_reported(const struct proof *proof, struct verdict *ret, struct said *sentence);

@@ -577,11 +577,11 @@ void weigh_release(const struct rule *rule, const struct facts *facts, struct pr
 	ret->fits = ret->caught * 2 > ret->watched;
 }
 
-bool release_by_exclusion(const struct evidence *e)
+bool release_by_exclusion(const struct evidence *e, bool several)
 {
 	const struct reference_party *party = over_releaser(e);
 
-	return party && party->alone;
+	return party && party->alone && (party->given > party->taken) == several;
 }
 
 void tell_release(const struct facts *facts, const struct proof *proof, struct verdict *ret,
@@ -591,8 +591,11 @@ void tell_release(const struct facts *facts, const struct proof *proof, struct v
 	const struct reference_party *party = over_releaser(proof->main);
 
 	(void)facts;
-	SAY(sentence, party->alone ? "told:release-alone" : "told:release", said_site(&party->at),
-	    said_number(party->given), said_number(party->taken),
+	SAY(sentence,
+	    release_by_exclusion(proof->main, true) ? "told:release-together"
+	    : party->alone			    ? "told:release-alone"
+						    : "told:release",
+	    said_site(&party->at), said_number(party->given), said_number(party->taken),
 	    said_site(account->block ? &account->block->freed : NULL));
 	if (account->block && account->block->freed.count > 0)
 		stack_copy(&ret->freed_by, &account->block->freed);

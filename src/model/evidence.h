@@ -206,7 +206,9 @@ struct fault_value {
 struct reference_party {
 	struct stack at; /* from the function on that asked for it; never empty */
 	uint64_t taken, given;
-	bool alone; /* nobody else but the interpreter counted: named by that, not by the account */
+	/* Named by exclusion: nobody else but the interpreter counted. Or, with more given than
+	 * taken: those are of several functions together, and this is where it became too many. */
+	bool alone;
 };
 
 struct reference_account {

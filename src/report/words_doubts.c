@@ -46,6 +46,7 @@ const struct sentence_row words_doubts[] = {
 	{ "holder-counted", "a reference was taken for that pointer when it was stored: somebody gave one back that he did not have" },
 	{ "takes-reference", "it took a reference, as whoever uses an object does: what is wrong is that the object had ended" },
 	{ "by-exclusion", "no account shows that it gave back too much: it is named because nobody else but the interpreter counted" },
+	{ "by-several", "several functions of extensions gave one back: it is the one with which they were too many, another may be the wrong one" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },
 	{ "freer-unknown", "nobody was seen freeing the block" },
 	{ "stale-use-before", "a pointer to another freed block was used before: what was written through it may have led to this free" },

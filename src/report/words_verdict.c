@@ -59,6 +59,7 @@ const struct sentence_row words_verdict[] = {
 	{ "told:freed-read", "a block of {0} bytes was read after it had been freed[ by {1}][; it had been allocated by {2}]" },
 	{ "told:over-read", "{0} read[ {1} byte{1:s}], {2?{3} before the start|from byte {3} behind the end} of a block of {4} bytes[ that had been allocated by {5}]" },
 	{ "told:release-alone", "{0} is the only function of an extension that counted references to an object which was freed too early: it released {1} and acquired {2}[; the last one was released in {3}]" },
+	{ "told:release-together", "{0} released a reference of an object of Python's that no extension had any more: together they released {1} and acquired {2}[; the last one was released in {3}]" },
 	{ "told:release", "{0} released {1} reference{1:s} and acquired {2}; the reference count was still changed after its block had been freed[ in {3}]" },
 	{ "told:fault", "{0}, in every run[; {1}][; guards{2? and fences} around blocks saw no damage in {3} failing trials]" },
 	{ "fault:null", "a {0?call|{1?write|read}} through a NULL pointer in {2}[, at offset {3}]" },

@@ -469,6 +469,14 @@ static void counted_by_one_alone(struct evidence_list *l)
 		e->account->parties.items[1].alone = true;
 }
 
+/* Two have been at it: where it became too many is known, and no more. */
+static void given_back_by_two(struct evidence_list *l)
+{
+	given_back_too_often(l);
+	VEC_FOREACH (&l->list, e)
+		e->account->parties.items[1].alone = true;
+}
+
 /* Two are: which of them is wrong is not told. */
 static void two_gave_back_too_often(struct evidence_list *l)
 {
@@ -541,6 +549,7 @@ const struct story stories_pairs[] = {
 	ROW(given_back_too_often, OVER_RELEASE, FIRM, "get"),
 	ROW(all_accounts_even, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(counted_by_one_alone, OVER_RELEASE, DOUBTED, "get"),
+	ROW(given_back_by_two, OVER_RELEASE, DOUBTED, "get"),
 	ROW(two_gave_back_too_often, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(growth_measured_once, LEAK_GROWTH, DOUBTED, "group_new"),
 };

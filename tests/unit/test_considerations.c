@@ -66,6 +66,7 @@ static const struct {
 	{ "holder-counted", "held_and_counted", "dangling" },
 	{ "takes-reference", "counted_and_touched", "held_and_counted" },
 	{ "by-exclusion", "counted_by_one_alone", "given_back_too_often" },
+	{ "by-several", "given_back_by_two", "given_back_too_often" },
 	{ "stale-use-before", "double_free_of_another", "double_free_of_what_is_held" },
 	{ "only-passing", "free_in_a_passing_trial", "double_free" },
 	{ "mere-mismatch", "mismatched", "interior_free" },

@@ -207,7 +207,8 @@ struct balance {
 
 struct balances {
 	VEC(struct balance) list;
-	int net;	/* of all of them */
+	int net, taken;		    /* of all of them */
+	const struct hit *overdrew; /* with which more had been given back than taken */
 	bool by_member; /* the interpreter took one for a field of an extension's object */
 };
 
@@ -280,6 +281,9 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 	if (change != 0 && site && is_extension(site)) {
 		found = balance_of(balances, site->function);
 		balances->net += change;
+		balances->taken += change > 0;
+		if (balances->net < 0 && !balances->overdrew)
+			balances->overdrew = caught;
 		found->taken += change > 0;
 		found->given += change < 0;
 		if (change < 0) {
@@ -565,7 +569,7 @@ static bool owes_extensions_nothing(const struct balances *balances, const struc
 
 /* All functions of extensions together took less than there are pointers left that they keep: one
  * that took references gave back more. One that only gives back may do it for another, unless no
- * extension can have had one to give. */
+ * extension can have had one to give: then one of them is wrong, of several any. */
 static void find_over_release(struct bench *bench, const struct trial_hits *log,
 			      const struct hit *last)
 {
@@ -573,6 +577,7 @@ static void find_over_release(struct bench *bench, const struct trial_hits *log,
 	const struct balance *found = NULL;
 	AUTO(swept_holders_deinit) struct swept_holders holders;
 	unsigned int below = 0;
+	bool clouded = false, none_due;
 
 	sweeps_holders_of(bench->round.reading, last->hit->id, &holders);
 	balances_read(log, last, bench->symbols, &balances);
@@ -580,11 +585,17 @@ static void find_over_release(struct bench *bench, const struct trial_hits *log,
 		if (b->given > b->taken) {
 			below++;
 			found = b;
+			clouded |= b->clouded;
 		}
-	if (below == 1 && ((found->taken > 0 && balances.net < (int)holders.count) ||
-			   (balances.net < 0 && !found->clouded &&
-			    owes_extensions_nothing(&balances, log, last, bench->symbols))))
+	none_due = balances.net < 0 && !clouded &&
+		   owes_extensions_nothing(&balances, log, last, bench->symbols);
+	if (below == 1 && ((found->taken > 0 && balances.net < (int)holders.count) || none_due))
 		tell_account(bench, found->gave, last, found, false);
+	else if (none_due)
+		tell_account(bench, balances.overdrew, last,
+			     &(struct balance){ .taken = balances.taken,
+						.given = balances.taken - balances.net },
+			     true);
 	balances_deinit(&balances);
 }
 

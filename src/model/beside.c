@@ -80,12 +80,33 @@ static int rank_of(const struct investigation *inv, const struct write_seen *w)
 	       ((w->flags & WRITE_FOUND) != 0);
 }
 
-static uint64_t word_at(const struct beside_run *run, const struct beside_row *row)
+static uint64_t word_in(const struct block_bytes *block, const struct beside_row *row)
 {
 	uint64_t word = 0;
 
-	memcpy(&word, beside_bytes(run, row), row->len);
+	memcpy(&word, block->bytes.data + (row->offset - block->offset), row->len);
 	return word;
+}
+
+static uint64_t word_at(const struct beside_run *run, const struct beside_row *row)
+{
+	return word_in(&run->piece->write->block, row);
+}
+
+/* At another store to the field: what passing runs have at any moment is no difference. */
+static bool passed_with(const struct investigation *inv, const struct beside *b,
+			const struct beside_row *row)
+{
+	VEC_FOREACH (&inv->evidence.list, e) {
+		const struct write_seen *w = shown(e, false);
+
+		if (w && home_same(&w->home, &b->failed.piece->write->home) &&
+		    row->offset >= w->block.offset &&
+		    row->offset + row->len <= w->block.offset + (int64_t)w->block.bytes.len &&
+		    word_in(&w->block, row) == word_at(&b->failed, row))
+			return true;
+	}
+	return false;
 }
 
 static bool is_address(uint64_t word)
@@ -93,7 +114,8 @@ static bool is_address(uint64_t word)
 	return word >= ADDRESSES_FROM && word < ADDRESSES_TO;
 }
 
-static enum beside_difference difference_of(const struct beside *b, const struct beside_row *row)
+static enum beside_difference difference_of(const struct investigation *inv, const struct beside *b,
+					    const struct beside_row *row)
 {
 	uint64_t failed = word_at(&b->failed, row), first = word_at(&b->passed.items[0], row);
 	bool agree = true, any = false, addresses = true, aligned = false;
@@ -110,7 +132,7 @@ static enum beside_difference difference_of(const struct beside *b, const struct
 		return agree ? BESIDE_ALIKE : BESIDE_VARIES;
 	if (addresses)
 		return is_address(failed) && aligned ? BESIDE_ADDRESS : BESIDE_DIFFERS;
-	return agree ? BESIDE_DIFFERS : BESIDE_VARIES;
+	return agree && !passed_with(inv, b, row) ? BESIDE_DIFFERS : BESIDE_VARIES;
 }
 
 /* Up to the end of the field, of the word, or to where the next field begins. */
@@ -129,7 +151,8 @@ static unsigned int length_at(const struct block_layout *layout, int64_t at, int
 	return (unsigned int)((end < to ? end : to) - at);
 }
 
-static void fill_rows(const struct block_layout *layout, struct beside *ret)
+static void fill_rows(const struct investigation *inv, const struct block_layout *layout,
+		      struct beside *ret)
 {
 	const struct home *home = &ret->failed.piece->write->home;
 	const struct block_bytes *block = &ret->failed.piece->write->block;
@@ -152,7 +175,7 @@ static void fill_rows(const struct block_layout *layout, struct beside *ret)
 		row.name = at && (int64_t)at->offset == from ? at->name : NULL;
 		row.watched = from < field + (int64_t)(home->len > 0 ? home->len & 0xffff : 1) &&
 			      from + row.len > field;
-		row.difference = difference_of(ret, &row);
+		row.difference = difference_of(inv, ret, &row);
 		VEC_PUSH(&ret->rows, row);
 		from += row.len;
 	}
@@ -179,7 +202,8 @@ bool beside_find(const struct investigation *inv, struct beside *ret)
 	}
 	if (best < 0)
 		return false;
-	fill_rows(best >= 4 && inv->verdict.home.kind == HOME_BLOCK ? &inv->layout : NULL, ret);
+	fill_rows(inv, best >= 4 && inv->verdict.home.kind == HOME_BLOCK ? &inv->layout : NULL,
+		  ret);
 	return true;
 }
 

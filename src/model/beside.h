@@ -20,7 +20,7 @@ enum beside_moment {
 enum beside_difference {
 	BESIDE_ALIKE,
 	BESIDE_ADDRESS, /* addresses in all of them, which differ from run to run */
-	BESIDE_VARIES,	/* runs that passed do not agree among themselves */
+	BESIDE_VARIES,	/* runs that passed do not agree, or had the same at another store */
 	BESIDE_DIFFERS,
 	BESIDE_DIFFERENCES,
 };

@@ -129,6 +129,26 @@ static void differences_are_told_apart(void **state)
 	end(&a);
 }
 
+/* What a passing run has at another store to the field. */
+static void no_difference_of_another_moment(void **state)
+{
+	struct asked a;
+
+	(void)state;
+	begin(&a);
+	tell(&a, (struct made_write){
+			 .trial = 2, .passing = true, .writer = "set", .nth = 1, .behind = 3 });
+	assert_true(beside_find(&a.inv, &a.beside));
+	assert_int_equal(at(&a, 48), BESIDE_DIFFERS);
+	beside_deinit(&a.beside);
+	tell(&a, (struct made_write){
+			 .trial = 2, .passing = true, .writer = "clear", .nth = 5, .old = 1 });
+	assert_true(beside_find(&a.inv, &a.beside));
+	assert_int_equal(a.beside.passed.items[0].piece->write->block.nth, 1);
+	assert_int_equal(at(&a, 48), BESIDE_VARIES);
+	end(&a);
+}
+
 static void addresses_alike_but_for_the_run(void **state)
 {
 	struct asked a;
@@ -181,6 +201,7 @@ int main(void)
 		cmocka_unit_test(the_store_by_the_same_code_is_compared),
 		cmocka_unit_test(else_the_one_before),
 		cmocka_unit_test(differences_are_told_apart),
+		cmocka_unit_test(no_difference_of_another_moment),
 		cmocka_unit_test(addresses_alike_but_for_the_run),
 		cmocka_unit_test(fields_have_their_names),
 	};

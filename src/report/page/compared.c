@@ -153,7 +153,7 @@ static void put_row(const struct page *page, const struct beside *beside,
 	static const char *const words[BESIDE_DIFFERENCES] = {
 		"alike",
 		"~ addresses, of each run its own",
-		"~ runs that passed do not agree either",
+		"~ varies in runs that passed, too",
 		"◆ differs",
 	};
 

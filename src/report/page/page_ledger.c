@@ -182,11 +182,11 @@ static void put_kinds(const struct page *page)
 	VEC_FOREACH (&page->inv->evidence.list, e)
 		counts[e->kind]++;
 	el(page->h, "p", "class", "why", NULL);
-	txtf(page->h, "%zu piece%s:", page->inv->evidence.list.count,
+	txtf(page->h, "%zu piece%s", page->inv->evidence.list.count,
 	     page->inv->evidence.list.count == 1 ? "" : "s");
 	for (unsigned int kind = 0; kind < EVIDENCE_KINDS; kind++)
 		if (counts[kind] > 0)
-			txtf(page->h, " %s %" PRIu64, evidence_kind_name(kind), counts[kind]);
+			txtf(page->h, "; %s %" PRIu64, evidence_kind_name(kind), counts[kind]);
 	txt(page->h, ".");
 	el_end(page->h);
 }

@@ -68,6 +68,10 @@ bool home_same(const struct home *a, const struct home *b)
 	case HOME_BLOCK:
 		return key_same_context(a->key, b->key);
 	case HOME_GLOBAL:
+		/* Without a name the offset is the one in the file. */
+		if (!a->name && !b->name)
+			return cstr_known_same(a->module, b->module);
+		return cstr_known_same(a->name, b->name);
 	case HOME_STACK:
 		return cstr_known_same(a->name, b->name);
 	case HOME_THREAD:

@@ -97,6 +97,12 @@ static bool is_of_file(const struct mapping *mapping)
 	return mapping->path && mapping->path[0] == '/' && !mapping_is_shared_memory(mapping);
 }
 
+const struct mapping *backtrack_module(const struct backtracker *reader, const char *path)
+{
+	return VEC_FIND(&reader->record->log->modules, known,
+			known->bias_known && known->path && path && strcmp(known->path, path) == 0);
+}
+
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret)
 {
 	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
@@ -118,14 +124,10 @@ void backtrack_name_global(const struct backtracker *reader, uint64_t address, s
 		return;
 	ret->kind = HOME_GLOBAL;
 	ret->module = mem_strdup(module->path);
-	for (size_t i = 0; i < reader->record->log->modules.count; i++) {
-		const struct mapping *known = &reader->record->log->modules.items[i];
-
-		if (known->path && strcmp(known->path, module->path) == 0 && known->bias_known)
-			ret->name = symbols_global(reader->symbols, known, address - known->bias,
-						   &offset);
-		if (ret->name)
-			break;
+	module = backtrack_module(reader, module->path);
+	if (module) {
+		offset = address - module->bias;
+		ret->name = symbols_global(reader->symbols, module, offset, &offset);
 	}
 	ret->offset = (int64_t)offset;
 }

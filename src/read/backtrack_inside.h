@@ -31,6 +31,8 @@ struct trap backtrack_trap(const struct machine_frame *frame);
 /* `own`: the code went by the stack or frame pointer. */
 void backtrack_name_home(const struct backtracker *reader, uint64_t address, bool own,
 			 struct backtrack_step *step);
+/* The file as the process had it, with its bias; NULL: not known. */
+const struct mapping *backtrack_module(const struct backtracker *reader, const char *path);
 bool backtrack_in_runtime(const struct backtracker *reader, size_t frame);
 void backtrack_name_global(const struct backtracker *reader, uint64_t address, struct home *ret);
 /* Which functions of this stack were given the block, as which argument? Through these it can be

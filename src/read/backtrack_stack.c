@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "arch/code.h"
+#include "base/cstr.h"
 
 #define WORD 8u
 #define LEAP_BYTES 2048u /* of a function in which its last jump is looked for */
@@ -32,11 +33,10 @@ static char *function_name(const struct backtracker *reader, const struct machin
 		     &stack);
 	if (stack.count > 0 && stack.frames[stack.count - 1].function)
 		return mem_strdup(stack.frames[stack.count - 1].function);
-	if (!at || !at->path || frame->start == 0)
+	at = at ? backtrack_module(reader, at->path) : NULL;
+	if (!at || frame->start == 0)
 		return NULL;
-	return mem_printf("%s+0x%" PRIx64,
-			  strrchr(at->path, '/') ? strrchr(at->path, '/') + 1 : at->path,
-			  frame->start - at->bias);
+	return mem_printf("%s+0x%" PRIx64, cstr_base(at->path), frame->start - at->bias);
 }
 
 /* By the end of its frame, which is where the caller's begins: the stack pointer moves, that does

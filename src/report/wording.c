@@ -3,6 +3,8 @@
  */
 #include "report/wording.h"
 
+#include "base/cstr.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +287,11 @@ static void add_place(const struct home *home, struct strbuf *sb)
 			    home->key ? home->key : "of no known key", home->offset);
 		break;
 	case HOME_GLOBAL:
+		if (!home->name && home->module) {
+			strbuf_addf(sb, "global %s+0x%" PRIx64, cstr_base(home->module),
+				    (uint64_t)home->offset);
+			break;
+		}
 		strbuf_addf(sb, "global %s", home->name ? home->name : "of no known name");
 		if (home->offset != 0)
 			strbuf_addf(sb, "+%" PRId64, home->offset);

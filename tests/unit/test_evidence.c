@@ -59,6 +59,14 @@ static void homes_are_the_same_in_another_run(void **state)
 {
 	struct home a = { 0 }, b = { 0 }, global = { .kind = HOME_GLOBAL, .name = (char *)"g" };
 
+	struct home nameless = { .kind = HOME_GLOBAL, .module = (char *)"/m", .offset = 8 };
+	struct home other = { .kind = HOME_GLOBAL, .module = (char *)"/n", .offset = 8 };
+
+	assert_true(home_same(&nameless, &nameless));
+	assert_false(home_same(&nameless, &other));
+	other = nameless;
+	other.name = (char *)"g";
+	assert_false(home_same(&nameless, &other));
 	made_home(&a, 1);
 	made_home(&b, 2);
 	assert_true(home_same(&a, &b)); /* another ordinal of the same context */

@@ -57,7 +57,7 @@ static _Noreturn void tidier_main(pid_t maker, const char *path, int lock)
 	struct pollfd end = { .events = POLLIN };
 	sigset_t all;
 
-	(void)prctl(PR_SET_NAME, "redhand-tidy");
+	(void)prctl(PR_SET_NAME, "rh-tidy");
 	(void)setsid();
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);

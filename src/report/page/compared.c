@@ -233,7 +233,6 @@ void page_beside(const struct page *page)
 	struct beside beside;
 
 	gather(page->inv, &groups);
-	section_begin(page, "beside", "Failing beside passing", NULL);
 	if (beside_find(page->inv, &beside))
 		put_block(page, &beside);
 	else
@@ -252,7 +251,6 @@ void page_beside(const struct page *page)
 			if (interest_of(page->inv, group) == interest)
 				put_group(page, group);
 	table_end(page);
-	section_end(page);
 	VEC_DEINIT(&groups.list);
 }
 
@@ -292,7 +290,6 @@ void page_race(const struct page *page)
 
 	if (!e)
 		return;
-	section_begin(page, "race", "Two threads at one word", NULL);
 	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, words);
 	draw_race(page->h, e->race);
 	el(page->h, "div", "class", "pair", NULL);
@@ -300,7 +297,6 @@ void page_race(const struct page *page)
 	put_thread(page, "Writes", e->race->first);
 	put_thread(page, "Writes over it", e->race->second);
 	el_end(page->h);
-	section_end(page);
 }
 
 static const struct host_signs *host_signs(const struct investigation *inv)
@@ -391,7 +387,6 @@ void page_machine(const struct page *page)
 	const struct host_signs *signs = host_signs(page->inv);
 	const struct series_summary *s = &page->inv->summary;
 
-	section_begin(page, "machine", "Is it the machine?", NULL);
 	if (signs)
 		put_signs(page, signs);
 	else
@@ -403,5 +398,4 @@ void page_machine(const struct page *page)
 			"A run took %.3f s on average, %.3f s at most, and up to %" PRIu64 " KiB.",
 			s->use.wall_mean_s, s->use.wall_max_s, s->use.peak_kib);
 	}
-	section_end(page);
 }

@@ -9,25 +9,37 @@
 
 static const struct {
 	const char *id, *name;
-	bool (*has)(const struct page *page); /* NULL: always */
-	void (*put)(const struct page *page);
+	section_has_fn *has; /* NULL: always */
+	section_fn *put;
+	const char *title; /* its heading; NULL: its name */
+	const char *why;   /* stands below; NULL */
 } sections[] = {
-	{ "verdict", "Verdict", NULL, page_verdict },
+	{ "verdict", "Verdict", .put = page_verdict },
 	{ "chain", "The chain", has_chain, page_chain },
 	{ "block", "The block", has_block, page_block },
-	{ "lives", "Lives of the address", has_lives, page_lives },
-	{ "race", "The race", has_race, page_race },
-	{ "rate", "How often it fails", has_strip, page_strip },
-	{ "observers", "Observers", has_observers, page_observers },
+	{ "lives", "Lives of the address", has_lives, page_lives,
+	  .why = "Blocks that had the same place, one after the other: a bar from the allocation to the free (✕). Only the order is told, as far as it is known; distances mean nothing." },
+	{ "race", "The race", has_race, page_race, .title = "Two threads at one word" },
+	{ "rate", "How often it fails", has_strip, page_strip,
+	  .why = "Every trial in order, a lane for each slot or machine. Failures that come in a row stand beside each other." },
+	{ "observers", "Observers", has_observers, page_observers,
+	  .title = "What observing does to it",
+	  .why = "The rate under each observer with its 95 % interval. The dashed line is the rate that they are compared with." },
 	{ "beside", "Failing beside passing", has_beside, page_beside },
 	{ "minimal", "Which tests it takes", has_minimal, page_minimal },
-	{ "breadcrumbs", "Where it dies", has_breadcrumbs, page_breadcrumbs },
-	{ "machine", "The machine", has_machine, page_machine },
-	{ "ledger", "Explanations", has_ledger, page_ledger },
-	{ "journal", "What was done", has_journal, page_journal },
-	{ "trials", "Failing trials", has_trials, page_trials },
+	{ "breadcrumbs", "Where it dies", has_breadcrumbs, page_breadcrumbs,
+	  .why = "The last line that each failing trial printed, in the order of the log." },
+	{ "machine", "The machine", has_machine, page_machine, .title = "Is it the machine?" },
+	{ "ledger", "Explanations", has_ledger, page_ledger,
+	  .title = "Every explanation, and what became of it",
+	  .why = "The chance to miss it: that the trials would have looked the same if this were behind every second failure." },
+	{ "journal", "What was done", has_journal, page_journal, .title = "What was done, and why",
+	  .why = "What was asked, what was tried (in bold), and what followed from it." },
+	{ "trials", "Failing trials", has_trials, page_trials,
+	  .why = "redhand show NUMBER tells all about one. Keys: j and k go from one to the next." },
 	{ "evidence", "Evidence", has_evidence, page_evidence },
-	{ "formats", "Other formats", NULL, page_exports },
+	{ "formats", "Other formats", NULL, page_exports,
+	  .why = "For an issue, a code host, a program. What is too long for this page is a command." },
 };
 
 char *page_policy(bool live)
@@ -55,6 +67,26 @@ static void put_head_of_page(const struct page *page)
 	el_end(page->h);
 }
 
+static void put_section(const struct page *page, size_t i)
+{
+	AUTO(mem_freep) char *heading = mem_printf("%s-heading", sections[i].id);
+	AUTO(mem_freep) char *link = mem_printf("#%s", sections[i].id);
+
+	el(page->h, "section", "id", sections[i].id, "aria-labelledby", heading, "class",
+	   i == 0 ? page_verdict_class(page) : NULL, NULL);
+	if (i > 0) {
+		el(page->h, "h2", "id", heading, NULL);
+		txtf(page->h, "%s ", sections[i].title ? sections[i].title : sections[i].name);
+		el_of(page->h, "#", "a", "class", "anchor", "href", link, "aria-label",
+		      "link to this section", NULL);
+		el_end(page->h);
+	}
+	if (sections[i].why)
+		el_txt(page->h, "p", "why", sections[i].why);
+	sections[i].put(page);
+	el_end(page->h);
+}
+
 static void put_contents(const struct page *page)
 {
 	el(page->h, "nav", "aria-label", "Contents", NULL);
@@ -75,9 +107,7 @@ static void put_top(const struct page *page)
 	el(page->h, "header", NULL);
 	el_link(page->h, "brand", "redhand", "#verdict");
 	if (page->options->live) {
-		el(page->h, "span", "id", "live", "role", "status", NULL);
-		txt(page->h, "live");
-		el_end(page->h);
+		el_of(page->h, "live", "span", "id", "live", "role", "status", NULL);
 	}
 	el(page->h, "label", "class", "js search", NULL);
 	el_txt(page->h, "span", NULL, "Filter rows ( / )");
@@ -123,7 +153,7 @@ void report_investigation_html(const struct investigation *inv, const struct tri
 	el(page.h, "main", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
 		if (!sections[i].has || sections[i].has(&page))
-			sections[i].put(&page);
+			put_section(&page, i);
 	el_end(page.h);
 	el_end(page.h);
 	el(page.h, "footer", NULL);

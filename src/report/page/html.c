@@ -253,16 +253,12 @@ void txt_exact(struct html *h, const char *text)
 
 void el_txt(struct html *h, const char *tag, const char *class, const char *text)
 {
-	el(h, tag, "class", class, NULL);
-	txt(h, text);
-	el_end(h);
+	el_of(h, text, tag, "class", class, NULL);
 }
 
 void el_link_to(struct html *h, const char *class, const char *text, const char *href)
 {
-	el(h, "a", "class", class, "href", href, NULL);
-	txt(h, text);
-	el_end(h);
+	el_of(h, text, "a", "class", class, "href", href, NULL);
 }
 
 void html_asset(struct html *h, enum html_asset asset)

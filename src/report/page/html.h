@@ -38,6 +38,14 @@ void html_doctype(struct html *h);
  * whose value is NULL is left out. */
 void el(struct html *h, const char *tag, ...) __attribute__((sentinel));
 
+/* A whole one: a text, and the element around it. */
+#define el_of(h, text, ...)         \
+	do {                        \
+		el(h, __VA_ARGS__); \
+		txt(h, text);       \
+		el_end(h);          \
+	} while (0)
+
 /* The same, of one that has no contents and needs no end. */
 void leaf(struct html *h, const char *tag, ...) __attribute__((sentinel));
 

@@ -281,13 +281,8 @@ void page_lives(const struct page *page)
 	gather(page->inv, &lives);
 	order(&lives);
 	picture_of(&lives, &picture);
-	section_begin(page, "lives", "Lives of the address",
-		      "Blocks that had the same place, one after the other: a bar from the "
-		      "allocation to the free (✕). Only the order is told, as far as it is "
-		      "known; distances mean nothing.");
 	draw_lanes(page->h, &picture);
 	put_moments(page, &lives);
-	section_end(page);
 	VEC_FREE(&picture.lanes, lane, mem_free(lane->name));
 	lives_deinit(&lives);
 }

@@ -15,9 +15,8 @@ struct page {
 	bool *evidence_shown; /* for each piece: it has a row, so a link leads somewhere */
 };
 
-/* A section with its heading; `id` is its place for good. `why` stands below the heading; NULL. */
-void section_begin(const struct page *page, const char *id, const char *title, const char *why);
-void section_end(const struct page *page);
+/* How sure its verdict is: the first section's class. */
+const char *page_verdict_class(const struct page *page);
 
 /* The verdict's class for people: "A pointer that outlived its block". The caller's to free. */
 char *page_headline(const struct page *page);
@@ -59,38 +58,16 @@ void table_end(const struct page *page);
 void el_numbered(const struct page *page, const char *tag, const char *prefix, uint64_t number);
 
 /* The sections, in order; each only where the case has something for it (has_…()). */
-void page_verdict(const struct page *page);
-void page_chain(const struct page *page);
-void page_block(const struct page *page);
-void page_lives(const struct page *page);
-void page_race(const struct page *page);
-void page_strip(const struct page *page);
-void page_observers(const struct page *page);
-void page_beside(const struct page *page);
-void page_minimal(const struct page *page);
-void page_breadcrumbs(const struct page *page);
-void page_machine(const struct page *page);
-void page_ledger(const struct page *page);
-void page_journal(const struct page *page);
-void page_trials(const struct page *page);
-void page_evidence(const struct page *page);
-void page_exports(const struct page *page);
+typedef void section_fn(const struct page *page);
+section_fn page_verdict, page_chain, page_block, page_lives, page_race, page_strip, page_observers,
+	page_beside, page_minimal, page_breadcrumbs, page_machine, page_ledger, page_journal,
+	page_trials, page_evidence, page_exports;
 
 /* Would the section say something? For the list of contents. */
-bool has_chain(const struct page *page);
-bool has_block(const struct page *page);
-bool has_lives(const struct page *page);
-bool has_race(const struct page *page);
-bool has_strip(const struct page *page);
-bool has_observers(const struct page *page);
-bool has_beside(const struct page *page);
-bool has_minimal(const struct page *page);
-bool has_breadcrumbs(const struct page *page);
-bool has_machine(const struct page *page);
-bool has_ledger(const struct page *page);
-bool has_journal(const struct page *page);
-bool has_trials(const struct page *page);
-bool has_evidence(const struct page *page);
+typedef bool section_has_fn(const struct page *page);
+section_has_fn has_chain, has_block, has_lives, has_race, has_strip, has_observers, has_beside,
+	has_minimal, has_breadcrumbs, has_machine, has_ledger, has_journal, has_trials,
+	has_evidence;
 
 /* Trials that have a row of their own; the rest is counted. */
 #define TRIAL_ROWS 200u

@@ -71,10 +71,6 @@ void page_ledger(const struct page *page)
 	static const enum ledger_status order[] = { LEDGER_CONFIRMED, LEDGER_OPEN, LEDGER_EXCLUDED,
 						    LEDGER_UNTESTED };
 
-	section_begin(
-		page, "ledger", "Every explanation, and what became of it",
-		"The chance to miss it: that the trials would have looked the same if this were "
-		"behind every second failure.");
 	table_begin(page, "Explanations");
 	put_head(page, "status", "explanation", "experiment", "because", "evidence", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
@@ -86,7 +82,6 @@ void page_ledger(const struct page *page)
 				put_hypothesis(page, h);
 	}
 	table_end(page);
-	section_end(page);
 }
 
 static void put_decision(const struct page *page, const struct said *said)
@@ -147,8 +142,6 @@ void page_journal(const struct page *page)
 	const struct choice_record *c_end = c + inv->choices.list.count;
 	const char *question = NULL;
 
-	section_begin(page, "journal", "What was done, and why",
-		      "What was asked, what was tried (in bold), and what followed from it.");
 	while (d < d_end || c < c_end) {
 		bool decision = c == c_end || (d < d_end && d->time_ms <= c->time_ms);
 
@@ -167,7 +160,6 @@ void page_journal(const struct page *page)
 	VEC_FOREACH (&inv->notes.list, note)
 		put_decision(page, note);
 	el_end(page->h);
-	section_end(page);
 }
 
 bool has_evidence(const struct page *page)
@@ -211,7 +203,6 @@ void page_evidence(const struct page *page)
 {
 	size_t left_out = 0;
 
-	section_begin(page, "evidence", "Evidence", NULL);
 	put_kinds(page);
 	table_begin(page, "Evidence");
 	put_head(page, "id", "trial", "kind", "what was seen", NULL);
@@ -223,7 +214,6 @@ void page_evidence(const struct page *page)
 	table_end(page);
 	if (left_out > 0)
 		el_txtf(page->h, "p", "dim", "%zu more: redhand report --format json.", left_out);
-	section_end(page);
 }
 
 typedef void (*write_fn)(const struct page *page, FILE *out);
@@ -281,11 +271,7 @@ static void put_export(const struct page *page, const char *id, const char *name
 
 void page_exports(const struct page *page)
 {
-	section_begin(page, "formats", "Other formats",
-		      "For an issue, a code host, a program. What is too long for this page is a "
-		      "command.");
 	put_export(page, "as-md", "Markdown", write_md);
 	put_export(page, "as-json", "JSON", write_json);
 	put_export(page, "as-sarif", "SARIF", write_sarif);
-	section_end(page);
 }

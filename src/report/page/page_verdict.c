@@ -103,9 +103,8 @@ static void put_editor(const struct page *page, const struct stack *stack)
 	if (!site || !site->file || site->line == 0)
 		return;
 	place = mem_printf("%s:%" PRIu32, site->file, site->line);
-	el(page->h, "button", "type", "button", "class", "js small", "data-copy-text", place, NULL);
-	txt(page->h, "Copy for an editor");
-	el_end(page->h);
+	el_of(page->h, "Copy for an editor", "button", "type", "button", "class", "js small",
+	      "data-copy-text", place, NULL);
 }
 
 /* The field as the source calls it, and what block that is. */
@@ -321,21 +320,26 @@ static void put_program(const struct page *page)
 		el_txt(page->h, "p", "program", strbuf_str(&sb));
 }
 
+static bool is_found(const struct page *page)
+{
+	return page->inv->judged && page->inv->verdict.class != VERDICT_NOT_CAUGHT;
+}
+
+const char *page_verdict_class(const struct page *page)
+{
+	return !is_found(page)		 ? "verdict none"
+	       : page->inv->verdict.firm ? "verdict firm"
+					 : "verdict probable";
+}
+
 void page_verdict(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
 	AUTO(mem_freep) char *headline = page_headline(page);
-	bool found = page->inv->judged && v->class != VERDICT_NOT_CAUGHT;
+	bool found = is_found(page);
 
-	el(page->h, "section", "id", "verdict", "class",
-	   found && v->firm ? "verdict firm"
-	   : found	    ? "verdict probable"
-			    : "verdict none",
-	   "aria-labelledby", "verdict-heading", NULL);
 	put_program(page);
-	el(page->h, "h1", "id", "verdict-heading", NULL);
-	txt(page->h, headline);
-	el_end(page->h);
+	el_of(page->h, headline, "h1", "id", "verdict-heading", NULL);
 	if (page->inv->judged) {
 		el(page->h, "p", "class", "badges", NULL);
 		el_txt(page->h, "code", "class", verdict_class_name(v->class));
@@ -352,6 +356,5 @@ void page_verdict(const struct page *page)
 	put_commands(page);
 	el_end(page->h);
 	put_doubts(page);
-	el_end(page->h);
 	el_end(page->h);
 }

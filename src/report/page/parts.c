@@ -19,29 +19,6 @@
 #define AROUND 2u /* lines of source before and after */
 #define SOURCE_COLUMNS 160u
 
-void section_begin(const struct page *page, const char *id, const char *title, const char *why)
-{
-	AUTO(mem_freep) char *heading = mem_printf("%s-heading", id);
-	AUTO(mem_freep) char *link = mem_printf("#%s", id);
-
-	el(page->h, "section", "id", id, "aria-labelledby", heading, NULL);
-	el(page->h, "h2", "id", heading, NULL);
-	txt(page->h, title);
-	txt(page->h, " ");
-	el(page->h, "a", "class", "anchor", "href", link, "aria-label", "link to this section",
-	   NULL);
-	txt(page->h, "#");
-	el_end(page->h);
-	el_end(page->h);
-	if (why)
-		el_txt(page->h, "p", "why", why);
-}
-
-void section_end(const struct page *page)
-{
-	el_end(page->h);
-}
-
 void el_numbered(const struct page *page, const char *tag, const char *prefix, uint64_t number)
 {
 	AUTO(mem_freep) char *id = mem_printf("%s%" PRIu64, prefix, number);
@@ -180,10 +157,8 @@ void put_copy(const struct page *page, const char *label, const char *text)
 	txt_exact(page->h, text);
 	el_end(page->h);
 	el_end(page->h);
-	el(page->h, "button", "type", "button", "class", "js", "data-copy", "", "aria-label", say,
-	   NULL);
-	txt(page->h, "Copy");
-	el_end(page->h);
+	el_of(page->h, "Copy", "button", "type", "button", "class", "js", "data-copy", "",
+	      "aria-label", say, NULL);
 	el_end(page->h);
 }
 
@@ -242,9 +217,7 @@ void cell_ids(const struct page *page, const uint64_t *items, size_t count)
 
 void row_head_text(const struct page *page, const char *text)
 {
-	el(page->h, "th", "scope", "row", NULL);
-	txt(page->h, text);
-	el_end(page->h);
+	el_of(page->h, text, "th", "scope", "row", NULL);
 }
 
 void table_begin(const struct page *page, const char *label)
@@ -270,9 +243,7 @@ void put_head(const struct page *page, const char *first, ...)
 	el(page->h, "tr", NULL);
 	va_start(args, first);
 	for (const char *name = first; name; name = va_arg(args, const char *)) {
-		el(page->h, "th", "scope", "col", NULL);
-		txt(page->h, name);
-		el_end(page->h);
+		el_of(page->h, name, "th", "scope", "col", NULL);
 	}
 	va_end(args);
 	el_end(page->h);

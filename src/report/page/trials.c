@@ -81,10 +81,6 @@ bool has_strip(const struct page *page)
 
 void page_strip(const struct page *page)
 {
-	section_begin(
-		page, "rate", "How often it fails",
-		"Every trial in order, a lane for each slot or machine. Failures that come in a row stand "
-		"beside each other.");
 	put_legend(page);
 	draw_strip(page->h, page->inv, page->dots);
 	if (page->inv->counted) {
@@ -97,7 +93,6 @@ void page_strip(const struct page *page)
 		el_end(page->h);
 		draw_closing(page->h, page->dots);
 	}
-	section_end(page);
 }
 
 static const struct rate *rate_without(const struct investigation *inv)
@@ -165,9 +160,6 @@ void page_observers(const struct page *page)
 {
 	const struct rate *without = rate_without(page->inv);
 
-	section_begin(page, "observers", "What observing does to it",
-		      "The rate under each observer with its 95 % interval. The dashed line is the "
-		      "rate that they are compared with.");
 	draw_forest(page->h, page->inv, without,
 		    without == &page->inv->summary.rate ? "the command as it is run"
 							: "no observer");
@@ -186,7 +178,6 @@ void page_observers(const struct page *page)
 		el_end(page->h);
 	}
 	table_end(page);
-	section_end(page);
 }
 
 static void put_cell(const struct page *page, const struct trigger_cell *cell)
@@ -266,7 +257,6 @@ void page_minimal(const struct page *page)
 {
 	const struct trigger_set *trigger = &page->inv->trigger;
 
-	section_begin(page, "minimal", "Which tests it takes", NULL);
 	el_txtf(page->h, "p", "why", "%zu of %zu%s", trigger->items.count, trigger->total,
 		trigger->proven
 			? "; without any one of the others the one that fails never did."
@@ -277,7 +267,6 @@ void page_minimal(const struct page *page)
 		el_txt(page->h, "p", NULL, "The shortest list as a command:");
 		put_copy(page, "command with the shortest list", page->inv->reproduce);
 	}
-	section_end(page);
 }
 
 bool has_breadcrumbs(const struct page *page)
@@ -289,8 +278,6 @@ void page_breadcrumbs(const struct page *page)
 {
 	size_t shown = 0;
 
-	section_begin(page, "breadcrumbs", "Where it dies",
-		      "The last line that each failing trial printed, in the order of the log.");
 	draw_crumbs(page->h, page->dots);
 	table_begin(page, "Last lines of failing trials");
 	put_head(page, "died after", "before", "trials", "example", NULL);
@@ -306,7 +293,6 @@ void page_breadcrumbs(const struct page *page)
 			el_end(page->h);
 		}
 	table_end(page);
-	section_end(page);
 }
 
 bool has_trials(const struct page *page)
@@ -338,9 +324,6 @@ void page_trials(const struct page *page)
 {
 	size_t shown = 0, failed = 0;
 
-	section_begin(
-		page, "trials", "Failing trials",
-		"redhand show NUMBER tells all about one. Keys: j and k go from one to the next.");
 	table_begin(page, "Failing trials");
 	put_head(page, "trial", "what", "run by", "slot", "when (UTC)", "took", "last line", NULL);
 	VEC_FOREACH (&page->dots->list, dot) {
@@ -356,5 +339,4 @@ void page_trials(const struct page *page)
 	if (failed > shown)
 		el_txtf(page->h, "p", "dim",
 			"The first %zu of %zu: redhand case trials lists them all.", shown, failed);
-	section_end(page);
 }

@@ -227,9 +227,7 @@ static int run(const struct invocation *inv, struct err *err)
 		report_bisect_json(&result, stdout);
 	else
 		report_bisect_text(&result, stdout);
-	if (result.interrupted)
-		return EXIT_INTERRUPTED;
-	return result.verdict == BISECTED_NEVER ? EXIT_AS_EXPECTED : EXIT_FOUND;
+	return common_exit(result.interrupted, result.verdict != BISECTED_NEVER);
 }
 
 const struct command cmd_bisect = {

@@ -247,12 +247,10 @@ static int work(const struct invocation *inv, struct err *err)
 				    &(struct terminal){ common_colour(), common_columns() },
 				    stdout);
 	say(NULL, &result.outcome);
-	if (result.interrupted)
-		return EXIT_INTERRUPTED;
 	/* What guards found is something, though nothing failed. */
-	return result.evidence.failed > 0 || investigation.verdict.class != VERDICT_NOT_CAUGHT
-		       ? EXIT_FOUND
-		       : EXIT_AS_EXPECTED;
+	return common_exit(result.interrupted,
+			   result.evidence.failed > 0 ||
+				   investigation.verdict.class != VERDICT_NOT_CAUGHT);
 }
 
 const struct command cmd_chase = {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/fingerprint.h"
-#include "base/log.h"
 #include "base/which.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
@@ -177,62 +176,49 @@ static int plan_watch(const struct compare_options *options, char *const *progra
 	return r < 0 ? r : resolve_plan(&resolve, items, &unused, err);
 }
 
-static int compare(const struct invocation *inv, const struct arms *arms,
-		   struct compare_result *result, struct case_store **cs, struct err *err)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct compare_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	AUTO(strbuf_deinit) struct strbuf watch = { 0 };
+	AUTO(arms_deinit) struct arms arms = { 0 };
+	AUTO(compare_result_deinit) struct compare_result result = { 0 };
 	struct progress progress;
 	struct compare_request request = {
-		.arms = arms->list,
-		.arm_count = arms->count,
+		.arms = arms.list,
 		.watch = &watch,
 		.trials = options->trials,
 		.stop_early = options->stop_early,
 		.mirrored = options->order == ORDER_ABBA,
 		.apart = true,
 	};
-	int r = trial_seed(options->seed, &request.seed, err);
+	int r = arms_init(&arms, &options->arms, err);
 
+	request.arm_count = arms.count;
+	if (r == 0)
+		r = trial_seed(options->seed, &request.seed, err);
 	if (r == 0)
 		r = trial_setup_init(&setup, &options->trial, "compare", inv->program, err);
 	if (r == 0)
-		r = identify_commands(arms, options, &setup.program, err);
+		r = identify_commands(&arms, options, &setup.program, err);
 	if (r == 0)
-		r = plan_watch(options, inv->program, arms, &setup, &watch, err);
+		r = plan_watch(options, inv->program, &arms, &setup, &watch, err);
 	if (r == 0)
-		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+		r = trial_setup_open(&setup, options->common.case_dir, &cs, err);
 	if (r < 0)
 		return r;
 	identify_arms(&setup.identity, options);
 	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
-	r = compare_run(*cs, &request, result, err);
-	progress_end(&progress);
-	if (r == 0 && result->program_changed)
-		log_note(TRIAL_PROGRAM_CHANGED);
-	return r;
-}
-
-static int run(const struct invocation *inv, struct err *err)
-{
-	const struct compare_options *options = inv->options;
-	AUTO(case_closep) struct case_store *cs = NULL;
-	AUTO(compare_result_deinit) struct compare_result result = { 0 };
-	AUTO(arms_deinit) struct arms arms = { 0 };
-	int r = arms_init(&arms, &options->arms, err);
-
-	if (r == 0)
-		r = compare(inv, &arms, &result, &cs, err);
+	r = compare_run(cs, &request, &result, err);
+	trial_progress_end(&progress, result.program_changed);
 	if (r < 0)
 		return r;
 	if (options->common.json)
 		report_compare_json(&result, stdout);
 	else
 		report_compare_text(&result, stdout);
-	if (result.interrupted)
-		return EXIT_INTERRUPTED;
-	return result.p < COMPARE_ALPHA ? EXIT_FOUND : EXIT_AS_EXPECTED;
+	return common_exit(result.interrupted, result.p < COMPARE_ALPHA);
 }
 
 const struct command cmd_compare = {

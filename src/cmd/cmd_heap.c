@@ -137,11 +137,12 @@ static int prepare(const struct invocation *inv, enum observer observer, struct 
 	return r == 0 ? trial_setup_open(setup, options->common.case_dir, cs, err) : r;
 }
 
-static int growth(const struct invocation *inv, struct growth_report *report,
-		  struct case_store **cs, struct err *err)
+static int run_growth(const struct invocation *inv, struct err *err)
 {
 	const struct heap_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	AUTO(growth_report_deinit) struct growth_report report = { 0 };
 	struct progress progress;
 	struct growth_request request = {
 		.trials = options->trials > 0 ? (unsigned int)options->trials : GROWTH_TRIALS,
@@ -149,31 +150,19 @@ static int growth(const struct invocation *inv, struct growth_report *report,
 	int r = check_growth(options, err);
 
 	if (r == 0)
-		r = prepare(inv, OBSERVE_IDS, &setup, cs, err);
+		r = prepare(inv, OBSERVE_IDS, &setup, &cs, err);
 	if (r < 0)
 		return r;
 	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
-	r = growth_run(*cs, &request, report, err);
+	r = growth_run(cs, &request, &report, err);
 	progress_end(&progress);
-	return r;
-}
-
-static int run_growth(const struct invocation *inv, struct err *err)
-{
-	const struct heap_options *options = inv->options;
-	AUTO(case_closep) struct case_store *cs = NULL;
-	AUTO(growth_report_deinit) struct growth_report report = { 0 };
-	int r = growth(inv, &report, &cs, err);
-
 	if (r < 0)
 		return r;
 	if (options->common.json)
 		report_growth_json(&report, stdout);
 	else
 		report_growth_text(&report, options->common.verbose, stdout);
-	if (report.interrupted)
-		return EXIT_INTERRUPTED;
-	return report.sites.count > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+	return common_exit(report.interrupted, report.sites.count > 0);
 }
 
 static int parse_chance(const char *text, uint32_t *ret, struct err *err)
@@ -285,26 +274,6 @@ static void identify(struct strbuf *identity, const struct heap_options *options
 		options->fence_place);
 }
 
-static int heap(const struct invocation *inv, struct heap_report *report, struct case_store **cs,
-		struct err *err)
-{
-	const struct heap_options *options = inv->options;
-	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
-	struct progress progress;
-	struct heap_request request = { 0 };
-	int r = fill_request(options, &request, err);
-
-	if (r == 0)
-		r = prepare(inv, OBSERVE_HEAP, &setup, cs, err);
-	if (r < 0)
-		return r;
-	identify(&setup.identity, options);
-	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
-	r = heap_run(*cs, &request, report, err);
-	progress_end(&progress);
-	return r == 0 ? heap_store_evidence(*cs, report, err) : r;
-}
-
 static bool found(const struct heap_report *report)
 {
 	if (report->findings.count > 0 || report->suspects.count > 0)
@@ -316,21 +285,32 @@ static int run(const struct invocation *inv, struct err *err)
 {
 	const struct heap_options *options = inv->options;
 	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
 	AUTO(heap_report_deinit) struct heap_report report = { 0 };
+	struct progress progress;
+	struct heap_request request = { 0 };
 	int r;
 
 	if (options->growth)
 		return run_growth(inv, err);
-	r = heap(inv, &report, &cs, err);
+	r = fill_request(options, &request, err);
+	if (r == 0)
+		r = prepare(inv, OBSERVE_HEAP, &setup, &cs, err);
+	if (r < 0)
+		return r;
+	identify(&setup.identity, options);
+	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
+	r = heap_run(cs, &request, &report, err);
+	progress_end(&progress);
+	if (r == 0)
+		r = heap_store_evidence(cs, &report, err);
 	if (r < 0)
 		return r;
 	if (options->common.json)
 		report_heap_json(&report, stdout);
 	else
 		report_heap_text(&report, options->common.verbose, stdout);
-	if (report.interrupted)
-		return EXIT_INTERRUPTED;
-	return found(&report) ? EXIT_FOUND : EXIT_AS_EXPECTED;
+	return common_exit(report.interrupted, found(&report));
 }
 
 const struct command cmd_heap = {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "report/report_minimize.h"
@@ -191,9 +190,7 @@ static int minimize(const struct invocation *inv, struct minimizing *m,
 	request.identity = trial_setup_identity(&m->setup, "minimize");
 	progress_init(&progress);
 	r = minimize_run(m->cs, &request, result, err);
-	progress_end(&progress);
-	if (r == 0 && result->program_changed)
-		log_note(TRIAL_PROGRAM_CHANGED);
+	trial_progress_end(&progress, result->program_changed);
 	return r;
 }
 

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/log.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "report/report_series.h"
@@ -31,11 +30,12 @@ static const struct option repro_option_table[] = {
 	OPTIONS_END,
 };
 
-static int repro(const struct invocation *inv, struct repro_result *result, struct case_store **cs,
-		 struct err *err)
+static int run(const struct invocation *inv, struct err *err)
 {
 	const struct repro_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
 	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	AUTO(repro_result_deinit) struct repro_result result = { 0 };
 	struct progress progress;
 	bool open_end = options->failures > 0 || options->precision > 0;
 	struct repro_request request = {
@@ -46,33 +46,19 @@ static int repro(const struct invocation *inv, struct repro_result *result, stru
 	int r = trial_setup_init(&setup, &options->trial, "repro", inv->program, err);
 
 	if (r == 0)
-		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+		r = trial_setup_open(&setup, options->common.case_dir, &cs, err);
 	if (r < 0)
 		return r;
 	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
-	r = repro_run(*cs, &request, result, err);
-	progress_end(&progress);
-	if (r == 0 && result->program_changed)
-		log_note(TRIAL_PROGRAM_CHANGED);
-	return r;
-}
-
-static int run(const struct invocation *inv, struct err *err)
-{
-	const struct repro_options *options = inv->options;
-	AUTO(case_closep) struct case_store *cs = NULL;
-	AUTO(repro_result_deinit) struct repro_result result = { 0 };
-	int r = repro(inv, &result, &cs, err);
-
+	r = repro_run(cs, &request, &result, err);
+	trial_progress_end(&progress, result.program_changed);
 	if (r < 0)
 		return r;
 	if (options->common.json)
 		report_repro_json(&result, stdout);
 	else
 		report_repro_text(&result, stdout);
-	if (result.interrupted)
-		return EXIT_INTERRUPTED;
-	return result.summary.failed_any > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+	return common_exit(result.interrupted, result.summary.failed_any > 0);
 }
 
 const struct command cmd_repro = {

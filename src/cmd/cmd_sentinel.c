@@ -224,9 +224,7 @@ static int check(const struct invocation *inv, struct err *err)
 		report_certificate_text(&run.certificate, stdout);
 	if (run.temporary && !run.certificate.met)
 		log_note("the trials' output was not kept; --case DIR keeps it");
-	if (run.certificate.interrupted)
-		return EXIT_INTERRUPTED;
-	return run.certificate.met ? EXIT_AS_EXPECTED : EXIT_FOUND;
+	return common_exit(run.certificate.interrupted, !run.certificate.met);
 }
 
 static void run_defaults(void *ptr)

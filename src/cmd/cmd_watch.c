@@ -94,48 +94,58 @@ static void say_stopped(void *ctx, const struct watch_stop *stop)
 	report_watch_stop(stop, stderr);
 }
 
-static int watch(const struct invocation *inv, struct watch_report *report, struct case_store **cs,
-		 struct err *err)
+/* What is watched is found before there is a case. */
+static int prepare(const struct invocation *inv, struct trial_setup *setup,
+		   struct watch_report *report, struct err *err)
 {
 	const struct watch_options *options = inv->options;
-	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
-	struct progress progress;
-	struct lookout_request look;
+	struct lookout_request look = { .settings = &setup->settings,
+					.program = inv->program,
+					.slot_env = &setup->slot_env };
 	struct resolve_request resolve = { .on = (const char *const *)options->on.items,
 					   .count = options->on.count,
 					   .when = options->when,
 					   .policy = options->policy,
 					   .flags = (options->after_free ? RESOLVE_AFTER_FREE : 0) |
 						    (options->stop ? RESOLVE_STOP : 0),
+					   .look = loaded_modules_look,
+					   .look_ctx = &look,
 					   .say = common_say };
+	int r = check(options, err);
+
+	if (r == 0)
+		r = trial_setup_init(setup, &options->trial, "watch", inv->program, err);
+	if (r == 0)
+		r = trial_setup_watch(setup, (enum watch_mode)options->mode, &report->mode_reason,
+				      err);
+	if (r == 0 && setup->unobserved)
+		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup->unobserved);
+	if (r < 0)
+		return r;
+	if (setup->settings.flags & TRIAL_PAGES)
+		resolve.flags |= RESOLVE_PAGES;
+	/* Nobody knows how long the user looks at it. */
+	if (options->stop)
+		setup->settings.timeout_ns = 0;
+	resolve.files = trial_setup_files(setup);
+	return resolve_plan(&resolve, &setup->settings.plan_items, report, err);
+}
+
+static int run(const struct invocation *inv, struct err *err)
+{
+	const struct watch_options *options = inv->options;
+	AUTO(case_closep) struct case_store *cs = NULL;
+	AUTO(trial_setup_deinit) struct trial_setup setup = { 0 };
+	AUTO(watch_report_deinit) struct watch_report report = { 0 };
+	struct progress progress;
 	struct watch_request request = { .trials = options->trials,
 					 .failures = options->failures,
 					 .stop = options->stop,
 					 .stopped = say_stopped };
-	int r = check(options, err);
+	int r = prepare(inv, &setup, &report, err);
 
 	if (r == 0)
-		r = trial_setup_init(&setup, &options->trial, "watch", inv->program, err);
-	if (r == 0)
-		r = trial_setup_watch(&setup, (enum watch_mode)options->mode, &report->mode_reason,
-				      err);
-	if (setup.settings.flags & TRIAL_PAGES)
-		resolve.flags |= RESOLVE_PAGES;
-	if (r == 0 && setup.unobserved)
-		r = err_set(err, -ENOTSUP, "%s: its memory cannot be watched", setup.unobserved);
-	/* Nobody knows how long the user looks at it. */
-	if (options->stop)
-		setup.settings.timeout_ns = 0;
-	resolve.files = trial_setup_files(&setup);
-	look = (struct lookout_request){ .settings = &setup.settings,
-					 .program = inv->program,
-					 .slot_env = &setup.slot_env };
-	resolve.look = loaded_modules_look;
-	resolve.look_ctx = &look;
-	if (r == 0)
-		r = resolve_plan(&resolve, &setup.settings.plan_items, report, err);
-	if (r == 0)
-		r = trial_setup_open(&setup, options->common.case_dir, cs, err);
+		r = trial_setup_open(&setup, options->common.case_dir, &cs, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < options->on.count; i++)
@@ -144,27 +154,15 @@ static int watch(const struct invocation *inv, struct watch_report *report, stru
 	request.series = trial_setup_series(&setup, &options->trial, inv, &progress);
 	if (options->stop)
 		request.series.jobs = 1;
-	r = watch_run(*cs, &request, report, err);
+	r = watch_run(cs, &request, &report, err);
 	progress_end(&progress);
-	return r;
-}
-
-static int run(const struct invocation *inv, struct err *err)
-{
-	const struct watch_options *options = inv->options;
-	AUTO(case_closep) struct case_store *cs = NULL;
-	AUTO(watch_report_deinit) struct watch_report report = { 0 };
-	int r = watch(inv, &report, &cs, err);
-
 	if (r < 0)
 		return r;
 	if (options->common.json)
 		report_watch_json(&report, stdout);
 	else
 		report_watch_text(&report, options->common.verbose, stdout);
-	if (report.interrupted)
-		return EXIT_INTERRUPTED;
-	return report.failed > 0 ? EXIT_FOUND : EXIT_AS_EXPECTED;
+	return common_exit(report.interrupted, report.failed > 0);
 }
 
 const struct command cmd_watch = {

@@ -55,6 +55,11 @@ int common_run(const struct invocation *inv)
 	return inv->command->trouble > 0 ? inv->command->trouble : EXIT_TROUBLE;
 }
 
+int common_exit(bool interrupted, bool found)
+{
+	return interrupted ? EXIT_INTERRUPTED : found ? EXIT_FOUND : EXIT_AS_EXPECTED;
+}
+
 int common_need_case(const struct common_options *common, struct err *err)
 {
 	AUTO(case_closep) struct case_store *reader = NULL;

@@ -41,6 +41,9 @@ struct common_only {
 /* Runs a command as it was called: applies -q and -v, prints its error. Returns an exit status. */
 int common_run(const struct invocation *inv);
 
+/* The status of a command that looked for something. */
+int common_exit(bool interrupted, bool found);
+
 /* An error unless the case is there: for what only a case can have, before one is made. */
 int common_need_case(const struct common_options *common, struct err *err);
 

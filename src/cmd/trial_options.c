@@ -622,6 +622,14 @@ struct series_request trial_setup_series(const struct trial_setup *setup,
 					.progress_ctx = progress };
 }
 
+void trial_progress_end(struct progress *progress, bool program_changed)
+{
+	progress_end(progress);
+	if (program_changed)
+		log_note("the program has changed since the case was made: its earlier trials are "
+			 "kept there but not counted here");
+}
+
 /* A build meanwhile: whoever reads the result must know that it is of two programs. */
 static void tell_changed(const struct trial_setup *setup)
 {

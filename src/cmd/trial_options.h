@@ -73,10 +73,6 @@ struct trial_setup {
 	char *agent_link_dir; /* the same for an agent in a folder with spaces */
 };
 
-#define TRIAL_PROGRAM_CHANGED                                                                     \
-	"the program has changed since the case was made: its earlier trials are kept there but " \
-	"not counted here"
-
 /* Checks everything the user said, the program included, before anything is run or written. */
 int trial_setup_init(struct trial_setup *setup, const struct trial_options *options,
 		     const char *command, char *const *program, struct err *err);
@@ -96,6 +92,9 @@ struct progress;
 struct series_request trial_setup_series(const struct trial_setup *setup,
 					 const struct trial_options *options,
 					 const struct invocation *inv, struct progress *progress);
+
+/* The last of it; says when the program is another one than the case was made with. */
+void trial_progress_end(struct progress *progress, bool program_changed);
 
 /* The files that its names are looked up in; points into `setup`. */
 struct libraries_request trial_setup_files(const struct trial_setup *setup);

@@ -66,23 +66,17 @@ static void unpack_stack(const char *text, struct stack *ret)
 
 int case_add_cut(struct case_store *cs, const struct cut_record *record, struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
 	AUTO(strbuf_deinit) struct strbuf stack = { 0 };
 	const struct file_cut *cut = record->cut;
-	int r;
 
 	pack_stack(&cut->stack, &stack);
-	r = db_prepare(
-		&cs->db,
-		"INSERT INTO file_cut (trial, path, device, inode, realtime_ns, pid, program,"
-		" how, old_size, new_size, stack) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-		&query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "isiiiissiis", (int64_t)record->trial.value, record->path,
-			    (int64_t)record->device, (int64_t)record->inode,
-			    (int64_t)record->realtime_ns, (int64_t)cut->pid, cut->program, cut->how,
-			    cut->old_size, cut->new_size, strbuf_str(&stack));
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err,
+		      "INSERT INTO file_cut (trial, path, device, inode, realtime_ns, pid, program,"
+		      " how, old_size, new_size, stack) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+		      "isiiiissiis", (int64_t)record->trial.value, record->path,
+		      (int64_t)record->device, (int64_t)record->inode, (int64_t)record->realtime_ns,
+		      (int64_t)cut->pid, cut->program, cut->how, cut->old_size, cut->new_size,
+		      strbuf_str(&stack));
 }
 
 int case_find_cut(struct case_store *cs, uint64_t device, uint64_t inode, uint64_t realtime_ns,

@@ -192,6 +192,15 @@ int db_query(struct db *db, struct query *ret, struct err *err, const char *sql,
 	return r;
 }
 
+int db_end(struct db *db, int r, struct err *err)
+{
+	if (r == 0)
+		r = db_exec(db, "COMMIT", err);
+	if (r < 0)
+		(void)db_exec(db, "ROLLBACK", NULL);
+	return r;
+}
+
 int db_first(struct db *db, struct query *ret, struct err *err, const char *sql, const char *format,
 	     ...)
 {

@@ -44,6 +44,9 @@ int db_run(struct db *db, struct err *err, const char *sql, const char *format, 
 /* 1 = a row is there, 0 = no more, negative = error. */
 int db_step(struct query *query, struct err *err);
 
+/* The end of a transaction in which `r` came out: below 0 it is taken back. */
+int db_end(struct db *db, int r, struct err *err);
+
 /* Bind-free statement that returns one integer. */
 int db_get_int(struct db *db, const char *sql, int64_t *ret, struct err *err);
 

@@ -124,10 +124,9 @@ int case_verdict(struct case_store *cs, struct verdict *ret, struct err *err)
 	struct err why = { 0 };
 	const void *bytes;
 	size_t len;
-	int r;
+	int r = db_prepare(&cs->db, "SELECT id, detail FROM verdict ORDER BY id DESC LIMIT 1",
+			   &query, err);
 
-	r = db_prepare(&cs->db, "SELECT id, detail FROM verdict ORDER BY id DESC LIMIT 1", &query,
-		       err);
 	if (r == 0)
 		r = db_step(&query, err);
 	if (r < 0)
@@ -196,10 +195,10 @@ int case_decisions(struct case_store *cs, struct decision_list *ret, struct err 
 {
 	AUTO(decision_list_deinit) struct decision_list list = { 0 };
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_prepare(&cs->db,
+			   "SELECT id, time_ms, stage, text, said FROM decision ORDER BY id",
+			   &query, err);
 
-	r = db_prepare(&cs->db, "SELECT id, time_ms, stage, text, said FROM decision ORDER BY id",
-		       &query, err);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		struct decision decision = { .id = (uint64_t)query_int(&query, 0),
 					     .time_ms = query_int(&query, 1),
@@ -297,9 +296,5 @@ int case_clear_evidence(struct case_store *cs, struct err *err)
 		    "DELETE FROM verdict; DELETE FROM evidence;"
 		    "DELETE FROM choice; DELETE FROM decision WHERE stage <> 'bisect'",
 		    err);
-	if (r == 0)
-		r = db_exec(&cs->db, "COMMIT", err);
-	if (r < 0)
-		(void)db_exec(&cs->db, "ROLLBACK", NULL);
-	return r;
+	return db_end(&cs->db, r, err);
 }

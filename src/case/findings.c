@@ -14,15 +14,14 @@ int case_tally(struct case_store *cs, struct series_id series, tally_fn fn, void
 	       struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number),"
+			 " coalesce(p.node, '') FROM trial t JOIN outcome o ON o.id = t.outcome"
+			 " LEFT JOIN trial_machine w ON w.trial = t.number"
+			 " LEFT JOIN machine p ON p.id = w.machine WHERE t.series = ?"
+			 " GROUP BY t.arm, t.slot, p.node, t.outcome, t.cut_short",
+			 "i", series.value);
 
-	r = db_query(&cs->db, &query, err,
-		     "SELECT t.arm, t.slot, o.signatures, t.cut_short, count(*), min(t.number),"
-		     " coalesce(p.node, '') FROM trial t JOIN outcome o ON o.id = t.outcome"
-		     " LEFT JOIN trial_machine w ON w.trial = t.number"
-		     " LEFT JOIN machine p ON p.id = w.machine WHERE t.series = ?"
-		     " GROUP BY t.arm, t.slot, p.node, t.outcome, t.cut_short",
-		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, &(struct tally_row){
 				.arm = (unsigned int)query_int(&query, 0),
@@ -78,12 +77,12 @@ static int no_signature(struct case_store *cs, const char *id, struct err *err)
 int case_signature(struct case_store *cs, const char *id, struct signature *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_first(
+		&cs->db, &query, err,
+		"SELECT kind, signal, exit_status, stray, test, crumb, fault, site, summary"
+		" FROM signature WHERE id = ?",
+		"s", id);
 
-	r = db_first(&cs->db, &query, err,
-		     "SELECT kind, signal, exit_status, stray, test, crumb, fault, site, summary"
-		     " FROM signature WHERE id = ?",
-		     "s", id);
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -107,19 +106,18 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 		 window_fn fn, void *ctx, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT c.text, count(*), min(t.number),"
+			 "  (SELECT n.text FROM crumb_next f JOIN crumb n ON n.id = f.next"
+			 "   WHERE f.series = t.series AND f.crumb = t.crumb"
+			 "   ORDER BY f.runs DESC, n.id LIMIT 1)"
+			 " FROM trial t JOIN crumb c ON c.id = t.crumb"
+			 "  JOIN outcome o ON o.id = t.outcome"
+			 " WHERE t.series = ?1 AND CASE WHEN ?2 = '' THEN t.cut_short"
+			 "  ELSE instr(' ' || o.signatures || ' ', ' ' || ?2 || ' ') > 0 END"
+			 " GROUP BY t.crumb ORDER BY count(*) DESC, min(t.number)",
+			 "is", series.value, signature);
 
-	r = db_query(&cs->db, &query, err,
-		     "SELECT c.text, count(*), min(t.number),"
-		     "  (SELECT n.text FROM crumb_next f JOIN crumb n ON n.id = f.next"
-		     "   WHERE f.series = t.series AND f.crumb = t.crumb"
-		     "   ORDER BY f.runs DESC, n.id LIMIT 1)"
-		     " FROM trial t JOIN crumb c ON c.id = t.crumb"
-		     "  JOIN outcome o ON o.id = t.outcome"
-		     " WHERE t.series = ?1 AND CASE WHEN ?2 = '' THEN t.cut_short"
-		     "  ELSE instr(' ' || o.signatures || ' ', ' ' || ?2 || ' ') > 0 END"
-		     " GROUP BY t.crumb ORDER BY count(*) DESC, min(t.number)",
-		     "is", series.value, signature);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		bool known = sqlite3_column_type(query.stmt, 3) != SQLITE_NULL;
 
@@ -136,17 +134,16 @@ int case_windows(struct case_store *cs, struct series_id series, const char *sig
 int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *ctx, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
+			 " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END,"
+			 " coalesce(p.node, ''), t.wall_ns"
+			 " FROM trial t JOIN outcome o ON o.id = t.outcome"
+			 " LEFT JOIN trial_machine w ON w.trial = t.number"
+			 " LEFT JOIN machine p ON p.id = w.machine"
+			 " WHERE t.series = ? ORDER BY t.position",
+			 "i", series.value);
 
-	r = db_query(&cs->db, &query, err,
-		     "SELECT t.position, t.arm, o.signatures, t.number, t.kept,"
-		     " CASE WHEN t.signal != 0 THEN t.signal ELSE t.stray_signal END,"
-		     " coalesce(p.node, ''), t.wall_ns"
-		     " FROM trial t JOIN outcome o ON o.id = t.outcome"
-		     " LEFT JOIN trial_machine w ON w.trial = t.number"
-		     " LEFT JOIN machine p ON p.id = w.machine"
-		     " WHERE t.series = ? ORDER BY t.position",
-		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, &(struct run_row){
 				.position = (uint64_t)query_int(&query, 0),
@@ -164,14 +161,13 @@ int case_runs(struct case_store *cs, struct series_id series, run_fn fn, void *c
 int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_first(&cs->db, &query, err,
+			 "SELECT avg(wall_ns), max(wall_ns), avg(user_ns), avg(system_ns),"
+			 " max(peak_kib), sum(leftovers > 0), sum(cut_short),"
+			 " sum(signal != 0 AND stdout_bytes % 4096 = 0),"
+			 " sum(NOT cut_short AND stdout_bytes > 0) FROM trial WHERE series = ?",
+			 "i", series.value);
 
-	r = db_first(&cs->db, &query, err,
-		     "SELECT avg(wall_ns), max(wall_ns), avg(user_ns), avg(system_ns),"
-		     " max(peak_kib), sum(leftovers > 0), sum(cut_short),"
-		     " sum(signal != 0 AND stdout_bytes % 4096 = 0),"
-		     " sum(NOT cut_short AND stdout_bytes > 0) FROM trial WHERE series = ?",
-		     "i", series.value);
 	if (r < 0)
 		return r;
 	*ret = (struct use_row){
@@ -194,17 +190,11 @@ static int trial_chaos(struct case_store *cs, struct trial_number number, struct
 {
 	AUTO(db_endp) struct query query = { 0 };
 	struct chaos chaos = { 0 };
-	int r;
+	int r = db_first(&cs->db, &query, err,
+			 "SELECT knobs, seed, pad_bytes, gap_bytes, heap_bytes, core, hold_weight,"
+			 " arm_us FROM chaos WHERE trial = ?",
+			 "i", (int64_t)number.value);
 
-	r = db_prepare(
-		&cs->db,
-		"SELECT knobs, seed, pad_bytes, gap_bytes, heap_bytes, core, hold_weight, arm_us"
-		" FROM chaos WHERE trial = ?",
-		&query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", (int64_t)number.value);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r <= 0)
 		return r;
 	if (chaos_parse(query_text(&query, 0), &chaos.knobs, NULL) < 0)
@@ -250,20 +240,15 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 	       struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
-
-	r = db_prepare(
-		&cs->db,
+	int r = db_first(
+		&cs->db, &query, err,
 		"SELECT t.position, t.slot, s.command, o.signatures, t.exit_status, t.signal,"
 		" t.timed_out, t.kept, t.wall_ns, t.peak_kib, c.text, s.settings"
 		" FROM trial t JOIN series s ON s.id = t.series"
 		"  JOIN outcome o ON o.id = t.outcome LEFT JOIN crumb c ON c.id = t.crumb"
 		" WHERE t.number = ?",
-		&query, err);
-	if (r == 0)
-		r = db_bind(&query, err, "i", (int64_t)number.value);
-	if (r == 0)
-		r = db_step(&query, err);
+		"i", (int64_t)number.value);
+
 	if (r < 0)
 		return r;
 	if (r == 0)
@@ -294,9 +279,7 @@ int case_trial(struct case_store *cs, struct trial_number number, struct trial_v
 int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
-
-	r = db_prepare(
+	int r = db_prepare(
 		&cs->db,
 		"SELECT t.number, t.series, t.position, t.arm, t.slot, s.command,"
 		" o.signatures, " SUMMARIES ", t.exit_status, t.signal, t.timed_out, t.kept,"
@@ -309,6 +292,7 @@ int case_trial_lines(struct case_store *cs, struct trial_lines *ret, struct err 
 		"  LEFT JOIN crumb b ON b.id = t.crumb"
 		" ORDER BY t.number",
 		&query, err);
+
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		VEC_PUSH(&ret->list, ((struct trial_line){
 					     .number = (uint64_t)query_int(&query, 0),
@@ -339,14 +323,12 @@ int case_crumb_order(struct case_store *cs, struct series_id series, crumb_order
 		     struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db,
-			   "SELECT a.text, b.text, max(n.runs) FROM crumb_next n"
-			   "  JOIN crumb a ON a.id = n.crumb JOIN crumb b ON b.id = n.next"
-			   " WHERE n.series = ? GROUP BY n.crumb ORDER BY a.text",
-			   &query, err);
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT a.text, b.text, max(n.runs) FROM crumb_next n"
+			 "  JOIN crumb a ON a.id = n.crumb JOIN crumb b ON b.id = n.next"
+			 " WHERE n.series = ? GROUP BY n.crumb ORDER BY a.text",
+			 "i", series.value);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		fn(ctx, query_text(&query, 0), query_text(&query, 1));
 	return r;

@@ -12,12 +12,8 @@ static int exists(struct case_store *cs, const char *sql, uint64_t number, bool 
 		  struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, sql, &query, err);
+	int r = db_first(&cs->db, &query, err, sql, "i", (int64_t)number);
 
-	if (r == 0)
-		r = db_bind(&query, err, "i", (int64_t)number);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r < 0)
 		return r;
 	*ret = r == 1;

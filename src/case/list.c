@@ -32,11 +32,7 @@ int case_set_items(struct case_store *cs, struct series_id series, const struct 
 	if (r < 0)
 		return r;
 	r = add_items(cs, series, names, err);
-	if (r == 0)
-		r = db_exec(&cs->db, "COMMIT", err);
-	if (r < 0)
-		(void)db_exec(&cs->db, "ROLLBACK", NULL);
-	return r;
+	return db_end(&cs->db, r, err);
 }
 
 int case_items(struct case_store *cs, struct series_id series, struct strv *ret, struct err *err)
@@ -59,14 +55,13 @@ int case_list_runs(struct case_store *cs, struct series_id series, list_run_fn f
 		   struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_query(&cs->db, &query, err,
+			 "SELECT l.items, n.purpose, n.started, n.complete, n.told, o.signatures,"
+			 " n.trial FROM list_run n JOIN list l ON l.id = n.list"
+			 " JOIN trial t ON t.number = n.trial JOIN outcome o ON o.id = t.outcome"
+			 " WHERE l.series = ? ORDER BY n.seq",
+			 "i", series.value);
 
-	r = db_query(&cs->db, &query, err,
-		     "SELECT l.items, n.purpose, n.started, n.complete, n.told, o.signatures,"
-		     " n.trial FROM list_run n JOIN list l ON l.id = n.list"
-		     " JOIN trial t ON t.number = n.trial JOIN outcome o ON o.id = t.outcome"
-		     " WHERE l.series = ? ORDER BY n.seq",
-		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1) {
 		r = fn(ctx,
 		       &(struct list_run_row){

@@ -113,14 +113,13 @@ int case_minimal(struct case_store *cs, struct series_id series, struct minimal_
 {
 	AUTO(minimal_list_deinit) struct minimal_list list = { 0 };
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_first(&cs->db, &query, err,
+			 "SELECT series, verdict, items, victim, signature, failed, trials,"
+			 " full_failed, full_trials, confidence, argv, env FROM minimal"
+			 " WHERE CASE WHEN ?1 = 0 THEN verdict = ?2 ELSE series = ?1 END"
+			 " ORDER BY series DESC LIMIT 1",
+			 "ii", series.value, (int64_t)MINIMAL_FOUND);
 
-	r = db_first(&cs->db, &query, err,
-		     "SELECT series, verdict, items, victim, signature, failed, trials,"
-		     " full_failed, full_trials, confidence, argv, env FROM minimal"
-		     " WHERE CASE WHEN ?1 = 0 THEN verdict = ?2 ELSE series = ?1 END"
-		     " ORDER BY series DESC LIMIT 1",
-		     "ii", series.value, (int64_t)MINIMAL_FOUND);
 	if (r <= 0)
 		return r;
 	list.series = query_int(&query, 0);

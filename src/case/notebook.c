@@ -13,13 +13,8 @@
 static int insert(struct case_store *cs, const char *sql, const char *text, uint64_t *ret_id,
 		  struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, sql, &query, err);
+	int r = db_run(&cs->db, err, sql, "it", clock_epoch_ms(), text);
 
-	if (r == 0)
-		r = db_bind(&query, err, "it", clock_epoch_ms(), text);
-	if (r == 0)
-		r = db_step(&query, err);
 	if (r < 0)
 		return r;
 	*ret_id = (uint64_t)sqlite3_last_insert_rowid(cs->db.handle);

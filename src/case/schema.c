@@ -236,20 +236,15 @@ static int step(struct db *db, const struct schema *schema, const char *sql, int
 	r = db_exec(db, sql, err);
 	if (r == 0)
 		r = set_pragmas(db, schema, version, err);
-	if (r == 0)
-		r = db_exec(db, "COMMIT", err);
-	if (r < 0)
-		(void)db_exec(db, "ROLLBACK", NULL);
-	return r;
+	return db_end(db, r, err);
 }
 
 /* The stored version; 0 for an empty database. */
 static int read_version(struct db *db, const struct schema *schema, int64_t *ret, struct err *err)
 {
 	int64_t application, version, tables;
-	int r;
+	int r = db_get_int(db, "PRAGMA application_id", &application, err);
 
-	r = db_get_int(db, "PRAGMA application_id", &application, err);
 	if (r == 0)
 		r = db_get_int(db, "PRAGMA user_version", &version, err);
 	if (r == 0)

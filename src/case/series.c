@@ -15,11 +15,10 @@ static int other_builds(struct case_store *cs, const struct series_identity *ide
 			struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_first(&cs->db, &query, err,
+			 "SELECT count(*) FROM series WHERE settings = ? AND program != ?", "ss",
+			 identity->settings, identity->program);
 
-	r = db_first(&cs->db, &query, err,
-		     "SELECT count(*) FROM series WHERE settings = ? AND program != ?", "ss",
-		     identity->settings, identity->program);
 	if (r < 0)
 		return r;
 	*ret = query_int(&query, 0);
@@ -61,14 +60,13 @@ int case_series(struct case_store *cs, const struct series_identity *identity, u
 int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
-
-	r = db_prepare(
+	int r = db_prepare(
 		&cs->db,
 		"SELECT s.id, s.command, s.settings, s.program, s.created_ms, count(t.number),"
 		" coalesce(max(t.started_ms), 0) FROM series s"
 		" LEFT JOIN trial t ON t.series = s.id GROUP BY s.id ORDER BY s.id",
 		&query, err);
+
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		r = fn(ctx,
 		       &(struct series_row){ .id = { .value = query_int(&query, 0) },
@@ -85,12 +83,7 @@ int case_series_each(struct case_store *cs, series_fn fn, void *ctx, struct err 
 static int run_with_series(struct case_store *cs, const char *sql, struct series_id series,
 			   struct err *err)
 {
-	AUTO(db_endp) struct query query = { 0 };
-	int r = db_prepare(&cs->db, sql, &query, err);
-
-	if (r == 0)
-		r = db_bind(&query, err, "i", series.value);
-	return r < 0 ? r : db_step(&query, err);
+	return db_run(&cs->db, err, sql, "i", series.value);
 }
 
 static int remove_dirs(struct case_store *cs, uint64_t *numbers, size_t count, struct err *err)
@@ -111,10 +104,9 @@ static int kept_numbers(struct case_store *cs, struct series_id series, uint64_t
 {
 	AUTO(db_endp) struct query query = { 0 };
 	VEC(uint64_t) numbers = { 0 };
-	int r;
+	int r = db_query(&cs->db, &query, err, "SELECT number FROM trial WHERE series = ? AND kept",
+			 "i", series.value);
 
-	r = db_query(&cs->db, &query, err, "SELECT number FROM trial WHERE series = ? AND kept",
-		     "i", series.value);
 	while (r >= 0 && (r = db_step(&query, err)) == 1)
 		VEC_PUSH(&numbers, (uint64_t)query_int(&query, 0));
 	*ret = numbers.items;
@@ -179,25 +171,19 @@ int case_series_clear(struct case_store *cs, struct series_id series, struct err
 		r = run_with_series(cs, "DELETE FROM crumb_next WHERE series = ?", series, err);
 	if (r == 0)
 		r = run_with_series(cs, "DELETE FROM series WHERE id = ?", series, err);
-	if (r == 0)
-		r = db_exec(&cs->db, "COMMIT", err);
-	if (r < 0) {
-		(void)db_exec(&cs->db, "ROLLBACK", NULL);
-		return r;
-	}
-	return remove_dirs(cs, numbers, count, err);
+	r = db_end(&cs->db, r, err);
+	return r < 0 ? r : remove_dirs(cs, numbers, count, err);
 }
 
 int case_series_progress(struct case_store *cs, struct series_id series,
 			 struct series_progress *ret, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
-	int r;
+	int r = db_first(&cs->db, &query, err,
+			 "SELECT count(t.number), coalesce(max(t.position), 0), s.learnt"
+			 " FROM series s LEFT JOIN trial t ON t.series = s.id WHERE s.id = ?",
+			 "i", series.value);
 
-	r = db_first(&cs->db, &query, err,
-		     "SELECT count(t.number), coalesce(max(t.position), 0), s.learnt"
-		     " FROM series s LEFT JOIN trial t ON t.series = s.id WHERE s.id = ?",
-		     "i", series.value);
 	if (r < 0)
 		return r;
 	ret->trials = (uint64_t)query_int(&query, 0);

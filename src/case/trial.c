@@ -210,12 +210,8 @@ static int still_there(const struct case_store *cs, struct err *err)
 
 int case_flush(struct case_store *cs, struct err *err)
 {
-	int r = 0;
+	int r = cs->batch > 0 ? db_end(&cs->db, 0, err) : 0;
 
-	if (cs->batch > 0)
-		r = db_exec(&cs->db, "COMMIT", err);
-	if (r < 0)
-		(void)db_exec(&cs->db, "ROLLBACK", NULL);
 	cs->batch = 0;
 	return r;
 }

@@ -40,9 +40,8 @@ int debuginfod_ask(unsigned int timeout_s, struct err *err)
 	struct debuginfod_api api = { 0 };
 	char seconds[16];
 	void *client;
-	int r;
+	int r = api_load(&api, err);
 
-	r = api_load(&api, err);
 	if (r < 0)
 		return r;
 	r = tmpdir_make(NULL, "doctor-", &cache, err);

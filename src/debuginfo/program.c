@@ -234,9 +234,8 @@ static int read_one(const char *path, struct program_facts *facts, char next[PAT
 	AUTO(fd_closep) int fd = -1;
 	AUTO(elf_endp) Elf *elf = NULL;
 	struct stat st;
-	int r;
+	int r = open_regular(path, &st, &fd, err);
 
-	r = open_regular(path, &st, &fd, err);
 	if (r < 0)
 		return r;
 	facts->privileged = has_privileges(fd, &st);

@@ -43,9 +43,8 @@ int types_open(const char *path, struct types **ret, struct err *err)
 	struct Dwfl_Module *mod;
 	uint64_t bias;
 	Dwarf *dwarf;
-	int r;
+	int r = module_open(path, NULL, &types->module, err);
 
-	r = module_open(path, NULL, &types->module, err);
 	if (r < 0)
 		return r;
 	types->path = mem_strdup(path);

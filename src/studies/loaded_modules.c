@@ -167,9 +167,8 @@ int lookout_run(const struct lookout_request *request, struct library_list *ret,
 				.started_s = clock_s() };
 	struct case_store *cs = NULL;
 	sigset_t before;
-	int r;
+	int r = tmpdir_make(NULL, "look-", &dir, err);
 
-	r = tmpdir_make(NULL, "look-", &dir, err);
 	if (r < 0)
 		return r;
 	inside = mem_printf("%s/case", dir);

@@ -174,9 +174,8 @@ void overview_add(const char *dir, struct case_lines *ret)
 	AUTO(case_closep) struct case_store *cs = NULL;
 	struct case_line line = { .dir = mem_strdup(dir) };
 	struct err err = { 0 };
-	int r;
+	int r = case_open(dir, CASE_READ, &cs, &err);
 
-	r = case_open(dir, CASE_READ, &cs, &err);
 	if (r == 0)
 		r = overview_read(cs, &line.overview, &err);
 	/* The store that this pointed into is about to be closed. */

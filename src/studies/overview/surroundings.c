@@ -14,6 +14,27 @@
 /* /proc/cpuinfo of a large machine is some hundred KiB, its first lines are enough. */
 #define CPUINFO_MAX (8u << 20)
 
+/* What git answers, or NULL. */
+static char *answer(const char *const *argv)
+{
+	struct strbuf out = { 0 };
+	int status = 0;
+
+	if (ask(argv, &out, &status, NULL) == 0 && status == 0 && out.len > 0)
+		return strbuf_take(&out);
+	strbuf_deinit(&out);
+	return NULL;
+}
+
+static char *first_line(const char *const *argv)
+{
+	char *line = answer(argv);
+
+	if (line)
+		line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
 char *surroundings_commit(const char *dir)
 {
 	/* Without locks: somebody may be working there. */
@@ -21,12 +42,8 @@ char *surroundings_commit(const char *dir)
 		"git",	   "--no-optional-locks", "-C",		 dir, "describe", "--always",
 		"--dirty", "--abbrev=40",	  "--exclude=*", NULL
 	};
-	AUTO(strbuf_deinit) struct strbuf out = { 0 };
-	int status = 0;
 
-	if (ask(argv, &out, &status, NULL) < 0 || status != 0 || out.len == 0)
-		return NULL;
-	return mem_strndup(strbuf_str(&out), strcspn(strbuf_str(&out), "\n"));
+	return first_line(argv);
 }
 
 static char *surroundings_branch(const char *dir)
@@ -34,12 +51,8 @@ static char *surroundings_branch(const char *dir)
 	const char *argv[] = {
 		"git", "-C", dir, "symbolic-ref", "--quiet", "--short", "HEAD", NULL
 	};
-	AUTO(strbuf_deinit) struct strbuf out = { 0 };
-	int status = 0;
 
-	if (ask(argv, &out, &status, NULL) < 0 || status != 0 || out.len == 0)
-		return NULL;
-	return mem_strndup(strbuf_str(&out), strcspn(strbuf_str(&out), "\n"));
+	return first_line(argv);
 }
 
 char *surroundings_diff(const char *dir)
@@ -48,12 +61,8 @@ char *surroundings_diff(const char *dir)
 		"git",		 "--no-optional-locks", "-C",	dir, "diff", "--no-color",
 		"--no-ext-diff", "--no-textconv",	"HEAD", NULL
 	};
-	AUTO(strbuf_deinit) struct strbuf out = { 0 };
-	int status = 0;
 
-	if (ask(argv, &out, &status, NULL) < 0 || status != 0 || out.len == 0)
-		return NULL;
-	return strbuf_take(&out);
+	return answer(argv);
 }
 
 bool surroundings_ignored(const char *dir, const char *path)

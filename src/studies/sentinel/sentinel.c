@@ -319,9 +319,8 @@ int sentinel_open(const char *dir, struct sentinel *ret, struct err *err)
 	AUTO(mem_freep) char *path = mem_printf("%s/" SENTINEL_FILE, dir);
 	AUTO(mem_freep) char *text = NULL;
 	size_t len = 0;
-	int r;
+	int r = file_read_plain(path, FILE_MAX, &text, &len, NULL);
 
-	r = file_read_plain(path, FILE_MAX, &text, &len, NULL);
 	if (r == -ENOENT || r == -ENOTDIR) {
 		(void)err_set(err, -ENOENT, "there is no sentinel in '%s'", dir);
 		return err_set_remedy(err,

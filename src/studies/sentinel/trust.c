@@ -16,7 +16,9 @@
 #define FOLDER "redhand/sentinels"
 #define CONTENT_MAX (16u << 20)
 #define DEPTH_MAX 8
-#define REMEMBERED_MAX 256
+/* Most are a few hundred bytes. Each hunt makes one: who tries many programs comes back later. */
+#define REMEMBERED_MAX 4096
+#define REMEMBERED_BYTES (64u << 20)
 
 static bool add_file(int dir, const char *name, struct strbuf *ret)
 {
@@ -119,26 +121,33 @@ bool sentinel_is_trusted(const char *dir)
 	return folder >= 0 && file_holds_at(folder, name, bytes.data, bytes.len);
 }
 
-/* The oldest goes. */
-static void make_room(int folder)
+/* The oldest goes, where there are too many. */
+static bool make_room(int folder)
 {
 	struct dirent **entries = NULL;
 	int count = scandirat(folder, ".", &entries, NULL, alphasort);
 	struct timespec oldest = { 0 };
 	const char *victim = NULL;
+	uint64_t bytes = 0;
 	struct stat st;
+	bool full;
 
-	for (int i = 0; i < count; i++)
-		if (fstatat(folder, entries[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(st.st_mode) && (!victim || st.st_mtim.tv_sec < oldest.tv_sec)) {
+	for (int i = 0; i < count; i++) {
+		if (fstatat(folder, entries[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		bytes += (uint64_t)st.st_size;
+		if (!victim || st.st_mtim.tv_sec < oldest.tv_sec) {
 			victim = entries[i]->d_name;
 			oldest = st.st_mtim;
 		}
-	if (victim && count > REMEMBERED_MAX)
-		(void)unlinkat(folder, victim, 0);
+	}
+	full = victim && (count > REMEMBERED_MAX || bytes > REMEMBERED_BYTES) &&
+	       unlinkat(folder, victim, 0) == 0;
 	for (int i = 0; i < count; i++)
 		free(entries[i]);
 	free(entries);
+	return full;
 }
 
 void sentinel_trust(const char *dir)
@@ -152,7 +161,8 @@ void sentinel_trust(const char *dir)
 	folder = open_folder(true);
 	if (folder < 0)
 		return;
-	make_room(folder);
+	while (make_room(folder))
+		;
 	name_of(&bytes, name);
 	(void)file_write_at(folder, name, bytes.data, bytes.len, NULL);
 }

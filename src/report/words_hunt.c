@@ -49,7 +49,7 @@ const struct sentence_row words_hunt[] = {
 	{ "choice:why", "{0} explanations are not tested, {1} are open; chance of an answer {2:.0f} %[; so far {3?probably }{4}]" },
 	{ "choice:brought", "{0?{0} piece{0:s} of evidence|no evidence}[; {1?probably }{2}]" },
 	{ "concluded", "{0?probably }{1} \\[{2}\\]" },
-	{ "sentinel:made", "a sentinel is in {0}: the failure came in {1} of {2} trials{3? of the shorter list}{4?, disturbed (--chaos), as the sentinel runs it}" },
+	{ "sentinel:made", "a sentinel, which proves a fix, is in {0}: the failure came in {1} of {2} trials{3? of the shorter list}{4?, disturbed (--chaos), as the sentinel runs it}" },
 	{ "sentinel:none", "no sentinel: {0}" },
 
 	{ "why:no-agent", "redhand cannot load its agent into this program" },

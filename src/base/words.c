@@ -66,3 +66,11 @@ void words_quote(struct strbuf *sb, const char *word)
 	}
 	strbuf_addc(sb, '\'');
 }
+
+void words_join(struct strbuf *sb, char *const *words)
+{
+	for (char *const *word = words; word && *word; word++) {
+		strbuf_adds(sb, word > words ? " " : "");
+		words_quote(sb, *word);
+	}
+}

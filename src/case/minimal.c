@@ -10,23 +10,14 @@
 #include "base/words.h"
 #include "case/case_inside.h"
 
-static void join_words(const struct strv *words, struct strbuf *ret)
-{
-	for (size_t i = 0; i < words->count; i++) {
-		if (i > 0)
-			strbuf_addc(ret, ' ');
-		words_quote(ret, words->items[i]);
-	}
-}
-
 int case_set_minimal(struct case_store *cs, const struct minimal_record *record, struct err *err)
 {
 	AUTO(db_endp) struct query query = { 0 };
 	AUTO(strbuf_deinit) struct strbuf argv = { 0 };
 	AUTO(strbuf_deinit) struct strbuf env = { 0 };
 
-	join_words(record->argv, &argv);
-	join_words(record->env, &env);
+	words_join(&argv, record->argv->items);
+	words_join(&env, record->env->items);
 	return db_first(&cs->db, &query, err,
 			"INSERT OR REPLACE INTO minimal (series, verdict, items, victim, signature,"
 			" failed, trials, full_failed, full_trials, confidence, argv, env)"

@@ -26,19 +26,14 @@ static void add_command(const struct sentinel *s, struct strbuf *ret)
 {
 	const struct series_settings *trial = &s->trial;
 
-	strbuf_adds(ret, "    ");
-	for (size_t i = 0; i < trial->env.count; i++) {
-		words_quote(ret, trial->env.items[i]);
-		strbuf_addc(ret, ' ');
-	}
-	for (size_t i = 0; i < trial->program.count; i++) {
-		/* Several lines would leave the block. */
-		AUTO(strbuf_deinit) struct strbuf word = { 0 };
+	AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
-		words_quote(&word, trial->program.items[i]);
-		strbuf_adds(ret, i > 0 ? " " : "");
-		strbuf_add_printable(ret, strbuf_str(&word), word.len);
-	}
+	words_join(&words, trial->env.items);
+	strbuf_adds(&words, words.len > 0 ? " " : "");
+	words_join(&words, trial->program.items);
+	strbuf_adds(ret, "    ");
+	/* Several lines would leave the block. */
+	strbuf_add_printable(ret, strbuf_str(&words), words.len);
 	strbuf_adds(ret, "\n\n");
 }
 

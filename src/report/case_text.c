@@ -60,15 +60,10 @@ static void print_lines(const char *text, const char *indent, FILE *out)
 
 static void print_command(const struct strv *program, bool whole, FILE *out)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(strbuf_deinit) struct strbuf words = { 0 }, sb = { 0 };
 
-	for (size_t i = 0; i < program->count; i++) {
-		AUTO(strbuf_deinit) struct strbuf word = { 0 };
-
-		words_quote(&word, program->items[i]);
-		strbuf_adds(&sb, i > 0 ? " " : "");
-		strbuf_add_printable(&sb, strbuf_str(&word), word.len);
-	}
+	words_join(&words, program->items);
+	strbuf_add_printable(&sb, strbuf_str(&words), words.len);
 	if (!whole && sb.len > COMMAND_COLUMNS) {
 		size_t len = COMMAND_COLUMNS;
 

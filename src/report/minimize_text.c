@@ -196,6 +196,7 @@ static void print_others(const struct minimize_result *result, FILE *out)
 static void print_command(const struct minimize_result *result, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(strv_deinit) struct strv argv = { 0 };
 
 	if (result->advice)
 		put(out, "\n%s\n", result->advice);
@@ -218,14 +219,8 @@ static void print_command(const struct minimize_result *result, FILE *out)
 		words_quote(&sb, equals + 1);
 		strbuf_addc(&sb, ' ');
 	}
-	for (size_t i = 0; i < result->argv.count; i++) {
-		AUTO(mem_freep)
-		char *open = secret_word(result->argv.items[i],
-					 i > 0 ? result->argv.items[i - 1] : NULL);
-
-		strbuf_adds(&sb, i > 0 ? " " : "");
-		words_quote(&sb, open);
-	}
+	secret_words(result->argv.items, &argv);
+	words_join(&sb, argv.items);
 	print_name(strbuf_str(&sb), out);
 	put(out, "\nThe list as a file: %s\n", result->file);
 }

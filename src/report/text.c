@@ -40,14 +40,10 @@ void text_print(const char *text, FILE *out)
 
 void text_words(char *const *words, FILE *out)
 {
-	for (size_t i = 0; words && words[i]; i++) {
-		AUTO(strbuf_deinit) struct strbuf word = { 0 };
-		AUTO(strbuf_deinit) struct strbuf shown = { 0 };
+	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-		words_quote(&word, words[i]);
-		strbuf_add_printable(&shown, strbuf_str(&word), word.len);
-		put(out, "%s%s", i > 0 ? " " : "", strbuf_str(&shown));
-	}
+	words_join(&sb, words);
+	text_print(strbuf_str(&sb), out);
 }
 
 void text_program(char *const *program, FILE *out)

@@ -308,14 +308,10 @@ static void put_doubts(const struct page *page)
 static void put_program(const struct page *page)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(strv_deinit) struct strv open = { 0 };
 
-	for (size_t i = 0; i < page->inv->program.count; i++) {
-		char **word = &page->inv->program.items[i];
-		AUTO(mem_freep) char *shown = secret_word(word[0], i > 0 ? word[-1] : NULL);
-
-		strbuf_adds(&sb, i > 0 ? " " : "");
-		words_quote(&sb, shown);
-	}
+	secret_words(page->inv->program.items, &open);
+	words_join(&sb, open.items);
 	if (sb.len > 0)
 		el_txt(page->h, "p", "program", strbuf_str(&sb));
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ int tmpdir_make(const char *place, const char *kind, char **ret, struct err *err
 
 	if (!place)
 		place = default_place();
-	path = mem_printf("%s/" PREFIX "%sXXXXXX", place, kind);
+	path = mem_printf("%s/" PREFIX "%s%d-XXXXXX", place, kind, (int)getpid());
 	tmpdir_sweep(place);
 	if (!mkdtemp(path))
 		return err_set_errno(err, -errno, "cannot make a directory in '%s'", place);
@@ -147,6 +148,30 @@ static bool is_left(int parent, const char *name)
 	       flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
+/* Is who made it gone, as its name says? He may have been killed before he put the mark. */
+static bool is_orphan(int parent, const char *name)
+{
+	const char *dash = strrchr(name, '-'), *digits = dash;
+	struct stat st;
+	long pid;
+
+	while (digits > name && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	pid = strtol(digits, NULL, 10);
+	return pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH &&
+	       fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid();
+}
+
+static void sweep_entry(int parent, const char *name)
+{
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return;
+	if (is_left(parent, name))
+		(void)tree_remove_at(parent, name, NULL);
+	else if (is_orphan(parent, name))
+		(void)unlinkat(parent, name, AT_REMOVEDIR); /* an empty one only */
+}
+
 void tmpdir_sweep(const char *place)
 {
 	DIR *stream = opendir(place ? place : default_place());
@@ -155,8 +180,6 @@ void tmpdir_sweep(const char *place)
 	if (!stream)
 		return;
 	while ((entry = readdir(stream)) != NULL)
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
-		    is_left(dirfd(stream), entry->d_name))
-			(void)tree_remove_at(dirfd(stream), entry->d_name, NULL);
+		sweep_entry(dirfd(stream), entry->d_name);
 	(void)closedir(stream);
 }

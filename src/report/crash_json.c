@@ -37,14 +37,14 @@ json_t *json_stack(const struct stack *stack)
 	return array;
 }
 
-json_t *json_site(const struct stack *stack)
+json_t *json_site(struct stack stack)
 {
-	const struct frame *site = stack_site(stack);
+	const struct frame *site = stack_site(&stack);
 
-	if (stack->count == 0)
+	if (stack.count == 0)
 		return json_null();
-	return OBJECT(ALL_OF(frame_json(site ? site : &stack->frames[0])),
-		      KEY("stack", json_stack(stack)));
+	return OBJECT(ALL_OF(frame_json(site ? site : &stack.frames[0])),
+		      KEY("stack", json_stack(&stack)));
 }
 
 json_t *json_block(const struct block_life *block)

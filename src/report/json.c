@@ -51,51 +51,16 @@ json_t *json_one(json_t *value)
 	return array;
 }
 
-json_t *json_strv(const struct strv *list)
+json_t *json_strv(struct strv list)
 {
-	return list->count > 0 ? json_strings(list->items) : json_array();
+	return list.count > 0 ? json_strings(list.items) : json_array();
 }
 
-json_t *json_said(const struct said *said)
+json_t *json_said(struct said said)
 {
-	AUTO(mem_freep) char *text = words_of(said);
+	AUTO(mem_freep) char *text = words_of(&said);
 
 	return json_text(text);
-}
-
-json_t *json_of(enum json_kind kind, const void *at)
-{
-	switch (kind) {
-	case JSON_OF_JSON:
-		return *(json_t *const *)at;
-	case JSON_OF_TEXT:
-		return json_text(*(char *const *)at);
-	case JSON_OF_ID:
-		return json_text(at);
-	case JSON_OF_UINT:
-		return json_integer(*(const unsigned int *)at);
-	case JSON_OF_INT:
-		return json_integer(*(const int *)at);
-	case JSON_OF_U64:
-		return json_integer((json_int_t) * (const uint64_t *)at);
-	case JSON_OF_I64:
-		return json_integer(*(const int64_t *)at);
-	case JSON_OF_BOOL:
-		return json_boolean(*(const bool *)at);
-	case JSON_OF_REAL:
-		return json_number(*(const double *)at);
-	case JSON_OF_STRV:
-		return json_strv(at);
-	case JSON_OF_SAID:
-		return json_said(at);
-	case JSON_OF_SAID_LIST:
-		return json_said_list(at);
-	case JSON_OF_RATE:
-		return json_rate(at);
-	case JSON_OF_STACK:
-		return json_site(at);
-	}
-	return json_null();
 }
 
 json_t *json_rows(const struct json_row *rows)
@@ -129,9 +94,9 @@ json_t *json_said_ids(const struct said *said)
 	return array;
 }
 
-json_t *json_said_list(const struct said_list *list)
+json_t *json_said_list(struct said_list list)
 {
-	return JSON_LIST(&list->list, json_said);
+	return EACH(&list.list, said, *said);
 }
 
 json_t *json_command(char *const *words)
@@ -142,9 +107,9 @@ json_t *json_command(char *const *words)
 	return open.count > 0 ? json_strings(open.items) : json_array();
 }
 
-json_t *json_rate(const struct rate *rate)
+json_t *json_rate(struct rate rate)
 {
-	return OBJECT(RATE(rate));
+	return OBJECT(RATE(&rate));
 }
 
 json_t *json_bytes(const uint8_t *bytes, size_t len)

@@ -66,42 +66,32 @@ static inline struct json_row json_row(const char *key, json_t *value)
 #define JSON_NAME(a, b) JSON_NAME_OF(a, b)
 #define JSON_NAME_OF(a, b) a##b
 
-enum json_kind {
-	JSON_OF_JSON,
-	JSON_OF_TEXT,
-	JSON_OF_ID,
-	JSON_OF_UINT,
-	JSON_OF_INT,
-	JSON_OF_U64,
-	JSON_OF_I64,
-	JSON_OF_BOOL,
-	JSON_OF_REAL,
-	JSON_OF_STRV,
-	JSON_OF_SAID,
-	JSON_OF_SAID_LIST,
-	JSON_OF_STACK,
-	JSON_OF_RATE,
-};
-json_t *json_of(enum json_kind kind, const void *at);
+static inline json_t *json_of_json(json_t *value)
+{
+	return value;
+}
+
+static inline json_t *json_of_bool(bool value)
+{
+	return json_boolean(value);
+}
 
 #define JSON_OF(x) \
-	json_of(_Generic((__typeof__(x) const *)0,                                        \
-			 const char(*)[SIGNATURE_ID_LEN + 1]: JSON_OF_ID,                 \
-			 json_t *const *: JSON_OF_JSON,                                   \
-			 char *const *: JSON_OF_TEXT,                                     \
-			 const char *const *: JSON_OF_TEXT,                               \
-			 const unsigned int *: JSON_OF_UINT,                              \
-			 const int *: JSON_OF_INT,                                        \
-			 const uint64_t *: JSON_OF_U64,                                   \
-			 const int64_t *: JSON_OF_I64,                                    \
-			 const bool *: JSON_OF_BOOL,                                      \
-			 const double *: JSON_OF_REAL,                                    \
-			 const struct strv *: JSON_OF_STRV,                               \
-			 const struct said *: JSON_OF_SAID,                               \
-			 const struct said_list *: JSON_OF_SAID_LIST,                     \
-			 const struct rate *: JSON_OF_RATE,                               \
-			 const struct stack *: JSON_OF_STACK),                            \
-		&(x))
+	_Generic((x),                                                       \
+		 json_t *: json_of_json,                                    \
+		 char *: json_text,                                         \
+		 const char *: json_text,                                   \
+		 unsigned int: json_integer,                                \
+		 int: json_integer,                                         \
+		 uint64_t: json_integer,                                    \
+		 int64_t: json_integer,                                     \
+		 bool: json_of_bool,                                        \
+		 double: json_number,                                       \
+		 struct strv: json_strv,                                 \
+		 struct said: json_said,                                 \
+		 struct said_list: json_said_list,                       \
+		 struct rate: json_rate,                                 \
+		 struct stack: json_site)(x)
 #define JSON_VALUE(x) JSON_VALUE_IN(JSON_NAME(value_, __COUNTER__), x)
 #define JSON_VALUE_IN(name, x)          \
 	({                              \
@@ -122,11 +112,11 @@ json_t *json_text(const char *text);
 /* A number, or null for what is not one. */
 json_t *json_number(double value);
 
-json_t *json_strv(const struct strv *list);
+json_t *json_strv(struct strv list);
 
 /* The words of a statement, or null; of several. */
-json_t *json_said(const struct said *said);
-json_t *json_said_list(const struct said_list *list);
+json_t *json_said(struct said said);
+json_t *json_said_list(struct said_list list);
 
 /* The ids of a statement and of its parts: what it says, whatever its words. */
 json_t *json_said_ids(const struct said *said);
@@ -134,7 +124,7 @@ json_t *json_said_ids(const struct said *said);
 /* A command or variables (NULL: none), without their secrets. */
 json_t *json_command(char *const *words);
 
-json_t *json_rate(const struct rate *rate);
+json_t *json_rate(struct rate rate);
 
 /* 64-bit values as hexadecimal text: numbers of JSON lose their last bits in most readers. */
 json_t *json_hex(uint64_t value);
@@ -143,7 +133,7 @@ json_t *json_bytes(const uint8_t *bytes, size_t len); /* two digits each */
 /* A list of frames; whose code it was (not the C library's routine), with the whole stack, or null
  * for an empty one; a block with its life. */
 json_t *json_stack(const struct stack *stack);
-json_t *json_site(const struct stack *stack);
+json_t *json_site(struct stack stack);
 json_t *json_block(const struct block_life *block);
 
 /* by, failing_trials and missed of an entry of the ledger. */

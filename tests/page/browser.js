@@ -2,7 +2,7 @@
  * One headless Chromium for the tests of pages, driven line by line: a JSON command on stdin, a JSON
  * answer on stdout. BROWSER_TOOLS is where playwright-core and axe-core are (tools/fetch-page-tools).
  *
- *   {do: "open", url, width, height, scheme, script}   a page of its own; script false: without
+ *   {do: "open", url, width, height, scheme, script, media}   a page of its own; script false: without; media: "print"
  *   {do: "eval", code}                                  what the expression is worth in the page
  *   {do: "wait", code, ms}                              until it is true
  *   {do: "click", selector} {do: "press", key}
@@ -27,6 +27,7 @@ async function open(c) {
     javaScriptEnabled: c.script !== false, bypassCSP: Boolean(c.bypass),
   });
   page = await context.newPage();
+  await page.emulateMedia({ media: c.media || "screen", colorScheme: c.scheme || "light" });
   seen = { requests: [], messages: [], dialogs: [] };
   page.on("request", (r) => seen.requests.push(r.url()));
   page.on("console", (m) => seen.messages.push(m.text()));

@@ -10,7 +10,7 @@
 
 /*
  * Bytes of the target as instructions. Private to arch/: the rest of redhand sees what they mean,
- * in store.h, sweep.h and operands.h.
+ * in store.h, linear_sweep.h and operands.h.
  */
 struct code {
 	const uint8_t *bytes;

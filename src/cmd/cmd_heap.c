@@ -13,8 +13,8 @@
 #include "report/report_heap.h"
 #include "run/observe.h"
 #include "studies/growth/growth.h"
-#include "studies/heap/evidence.h"
 #include "studies/heap/heap.h"
+#include "studies/heap/heap_evidence.h"
 
 struct heap_options {
 	struct common_options common;

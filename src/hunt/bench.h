@@ -343,7 +343,7 @@ bool lead_is_crash(const struct evidence *evidence); /* then its trial is the st
 /* Where a pointer had been loaded from that led astray though nothing crashed; NULL. */
 const struct home *lead_strayed(const struct evidence *evidence);
 
-/* observe.c: the trial in bench->round.reading. */
+/* watched_trial.c: the trial in bench->round.reading. */
 void read_failing(struct bench *bench);
 void read_passing(struct bench *bench);
 /* What that trial showed at a level; NULL: nothing. */

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "studies/growth/sites.h"
+#include "studies/growth/growth_sites.h"
 #include "studies/growth/whose.h"
 
 #define MS 1000000u

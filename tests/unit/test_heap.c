@@ -16,7 +16,7 @@
 #include "read/damage_runs.h"
 #include "search/stats/rng.h"
 #include "studies/heap/chance.h"
-#include "studies/heap/evidence.h"
+#include "studies/heap/heap_evidence.h"
 #include "wire/canary.h"
 
 #define PLACE 0x500000ull

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "../victims/types.h"
-#include "arch/sweep.h"
+#include "arch/linear_sweep.h"
 #include "arch/x86_64.h"
 #include "base/strbuf.h"
 #include "debuginfo/code_layout.h"

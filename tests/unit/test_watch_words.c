@@ -16,8 +16,8 @@
 #include "agent/watch/predicate.h"
 #include "base/strbuf.h"
 #include "in_range.h"
+#include "plan/watch/condition.h"
 #include "plan/watch/spec.h"
-#include "plan/watch/when.h"
 
 #define SEED 20260714u
 #define MODULE_AT 0x7f0000000000ull

@@ -82,7 +82,7 @@ void outputs_add(struct outputs *outputs, long low, uint64_t bytes, bool exact)
 		end = (uint64_t)low + bytes;
 	if (end > pages.top || end < (uint64_t)low)
 		end = pages.top;
-	outputs->list[outputs->count++] = (struct output){ (uint64_t)low, end, exact };
+	outputs->list[outputs->count++] = (struct written_range){ (uint64_t)low, end, exact };
 }
 
 static void busy_begin(const struct outputs *outputs, struct busy *busy)
@@ -93,7 +93,7 @@ static void busy_begin(const struct outputs *outputs, struct busy *busy)
 
 	busy->count = 0;
 	for (i = 0; i < outputs->count; i++) {
-		const struct output *output = &outputs->list[i];
+		const struct written_range *output = &outputs->list[i];
 
 		locks = pages_lock_sigsafe(output->low, output->high);
 		for (at = output->low; at < output->high; at = pages_slot_end_sigsafe(at)) {
@@ -131,7 +131,7 @@ void call_busy_end(const struct busy *busy)
 }
 
 /* An object in the range: was it written to? Under the lock. */
-static bool object_written(struct pages_armed *object, const struct output *output,
+static bool object_written(struct pages_armed *object, const struct written_range *output,
 			   uint64_t old[WATCH_WORDS], uint64_t new[WATCH_WORDS])
 {
 	struct watch_armed *armed = &object->armed;
@@ -148,7 +148,8 @@ static bool object_written(struct pages_armed *object, const struct output *outp
 	return true;
 }
 
-static void slot_tell(struct pages_slot *slot, const struct output *output, struct call *call)
+static void slot_tell(struct pages_slot *slot, const struct written_range *output,
+		      struct call *call)
 {
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	struct watch_armed copy;
@@ -179,7 +180,7 @@ void outputs_tell(const struct outputs *outputs, struct call *call)
 	uint32_t i;
 
 	for (i = 0; i < outputs->count; i++) {
-		const struct output *output = &outputs->list[i];
+		const struct written_range *output = &outputs->list[i];
 
 		for (at = output->low; at < output->high; at = pages_slot_end_sigsafe(at)) {
 			struct pages_slot *slot = pages_slot_sigsafe(at);

@@ -28,13 +28,13 @@ struct call {
 };
 
 /* Memory that a call writes to: of `low`, at most up to `high`. exact: it wrote all of it. */
-struct output {
+struct written_range {
 	uint64_t low, high;
 	bool exact;
 };
 
 struct outputs {
-	struct output list[OUTPUTS_MOST];
+	struct written_range list[OUTPUTS_MOST];
 	uint32_t count;
 };
 

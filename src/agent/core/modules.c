@@ -20,7 +20,7 @@
 
 struct table {
 	uint32_t count;
-	struct module modules[MODULES_MAX]; /* by address */
+	struct loaded_module modules[MODULES_MAX]; /* by address */
 };
 
 static struct {
@@ -156,7 +156,8 @@ static void path_copy(char *to, size_t cap, const char *path)
 	memcpy(to, path, strlen(path) + 1);
 }
 
-static void module_record(const struct module *module, struct log_module *record, const char *path)
+static void module_record(const struct loaded_module *module, struct log_module *record,
+			  const char *path)
 {
 	/* Code may lie in several segments (of huge pages, of what is run often): a record each. */
 	uint64_t key = checksum_mix(module->low, checksum_mix(module->base, module->identity));
@@ -193,7 +194,7 @@ static void table_build(struct table *table)
 	if (!maps_begin_sigsafe(&walk, &state.buffer))
 		return;
 	while (maps_next_sigsafe(&walk, &line)) {
-		struct module *module;
+		struct loaded_module *module;
 
 		if (line.inode && (line.offset == 0 || line.inode != base_inode)) {
 			base = line.low;
@@ -272,7 +273,7 @@ void modules_stale_sigsafe(void)
 	__atomic_store_n(&state.stale, 1, __ATOMIC_RELAXED);
 }
 
-const struct module *module_find_sigsafe(uint64_t address)
+const struct loaded_module *module_find_sigsafe(uint64_t address)
 {
 	const struct table *table = __atomic_load_n(&state.current, __ATOMIC_ACQUIRE);
 	uint32_t low = 0, high;
@@ -282,7 +283,7 @@ const struct module *module_find_sigsafe(uint64_t address)
 	high = table->count;
 	while (low < high) {
 		uint32_t middle = (low + high) / 2;
-		const struct module *module = &table->modules[middle];
+		const struct loaded_module *module = &table->modules[middle];
 
 		if (address < module->low)
 			high = middle;
@@ -294,9 +295,9 @@ const struct module *module_find_sigsafe(uint64_t address)
 	return NULL;
 }
 
-const struct module *module_find_caller_sigsafe(uint64_t address)
+const struct loaded_module *module_find_caller_sigsafe(uint64_t address)
 {
-	const struct module *module;
+	const struct loaded_module *module;
 
 	if (__atomic_load_n(&state.stale, __ATOMIC_RELAXED))
 		modules_refresh_sigsafe();

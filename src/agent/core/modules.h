@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct module {
+struct loaded_module {
 	uint64_t low, high; /* executable mapping */
 	uint64_t base;	    /* of the file's first mapping: offsets in hashes count from here */
 	uint64_t identity;  /* 0: code without a file (JIT) */
@@ -36,10 +36,10 @@ void modules_forget(void);
 uint32_t modules_generation_sigsafe(void);
 
 /* NULL when the address is not in executable memory that we know. */
-const struct module *module_find_sigsafe(uint64_t address);
+const struct loaded_module *module_find_sigsafe(uint64_t address);
 
 /* As above, but an unknown address makes the table be rebuilt once. */
-const struct module *module_find_caller_sigsafe(uint64_t address);
+const struct loaded_module *module_find_caller_sigsafe(uint64_t address);
 
 /* Has the loader taken in a library since the table was built? One cheap question: dlopen itself
  * looks at who calls it, so nothing of ours can run after it (but see deepbind.c). */

@@ -400,7 +400,7 @@ static void row_keep(const struct row *row, struct unwind_rule *ret)
 		ret->kind = UNWIND_BY_RBP;
 }
 
-void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule *ret)
+void unwind_learn(uint64_t rip, const struct loaded_module *module, struct unwind_rule *ret)
 {
 	struct row row = { .cfa_lost = true, .rbp = { RULE_SAME, 0 }, .ra = { RULE_LOST, 0 } };
 	struct row first;

@@ -24,10 +24,10 @@ struct unwind {
 		high; /* stack words are read only in here; high 0: unknown, recovery guards */
 };
 
-struct module;
+struct loaded_module;
 
 /* Decodes the rule for a return address. */
-void unwind_learn(uint64_t rip, const struct module *module, struct unwind_rule *ret);
+void unwind_learn(uint64_t rip, const struct loaded_module *module, struct unwind_rule *ret);
 
 /* From a frame to its caller. On success *ret_slot is the address of the stack word that held the
  * new rip. False at the end of the stack or of what can be known. */

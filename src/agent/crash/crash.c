@@ -221,7 +221,7 @@ static void value_write(struct log_writer *writer, enum log_block_via via, uint6
 			uint64_t value)
 {
 	bool near = via == LOG_VIA_STACK || via == LOG_VIA_MEMORY;
-	const struct module *module;
+	const struct loaded_module *module;
 	struct block_view views[4];
 	struct log_block record;
 	unsigned space, count, i;

@@ -6,8 +6,9 @@
  *
  * Whoever reads or writes behind the block, or in it after its free, faults at the very
  * instruction. The access is written down and let through: its page is open for that one
- * instruction (access.c), so the program goes on as it would have. What a closed page holds is
- * kept elsewhere meanwhile (keep.c): a freed block's bytes are still there for who reads them.
+ * instruction (fence_access.c), so the program goes on as it would have. What a closed page
+ * holds is kept elsewhere meanwhile (keep.c): a freed block's bytes are still there for who reads
+ * them.
  *
  * A block ends at the page's end as far as its alignment allows: 16 for sizes that are multiples
  * of 16 and for operator new, 8 for all others, 1 with PLAN_FENCE_EXACT. The bytes between, and

@@ -330,8 +330,8 @@ void *fence_allocate(uint64_t align, uint64_t size, enum log_api api, struct cal
 	uint64_t began;
 
 	align = alignment(align, size);
-	/* A block takes a page at least: where the target's memory is limited, no more (budget.h).
-	 */
+	/* A block takes a page at least: where the target's memory is limited, no more
+	 * (memory_budget.h). */
 	if (unlikely(canary.tight || fence.left) || size > SIZE_MOST - align ||
 	    align > FENCE_PAGE || !guard_enter(&guard)) {
 		__atomic_fetch_add(&fence.passed, 1, __ATOMIC_RELAXED);

@@ -1,12 +1,12 @@
 /*
  * What the parts of the fences (fence.h) have of each other.
  *
- *   fence.c    blocks: allocated, resized and freed
- *   slots.c    where they lie
- *   shutter.c  closes and opens pages
- *   keep.c     what closed pages hold
- *   access.c   who touched a closed page, and the one instruction that may
- *   calls.c    system calls
+ *   fence_blocks.c  blocks: allocated, resized and freed
+ *   slots.c         where they lie
+ *   shutter.c       closes and opens pages
+ *   keep.c          what closed pages hold
+ *   fence_access.c  who touched a closed page, and the one instruction that may
+ *   fence_calls.c   system calls
  */
 #ifndef REDHAND_AGENT_FENCE_INSIDE_H
 #define REDHAND_AGENT_FENCE_INSIDE_H

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/arch/words.h"
+#include "agent/arch/word_search.h"
 #include "agent/core/agent.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"

@@ -40,7 +40,7 @@
 extern HIDDEN struct canary_state {
 	bool planned, on;
 	bool python;  /* its objects, too */
-	bool tight;   /* memory is: new blocks have no guards (budget.h) */
+	bool tight;   /* memory is: new blocks have no guards (memory_budget.h) */
 	bool asks;    /* each block goes by canary_allocate() */
 	bool annexed; /* some lie elsewhere: canary_annex */
 	bool fresh;   /* what new blocks hold is the plan's chance: PLAN_HEAP_FRESH */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "agent/core/agent.h"
-#include "agent/core/budget.h"
 #include "agent/core/log.h"
+#include "agent/core/memory_budget.h"
 #include "agent/core/real.h"
 #include "agent/guards/badfree.h"
 #include "agent/guards/damage.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/arch/words.h"
+#include "agent/arch/word_search.h"
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/clock.h"

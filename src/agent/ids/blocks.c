@@ -6,11 +6,11 @@
 
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
-#include "agent/core/budget.h"
 #include "agent/core/feature.h"
 #include "agent/core/invariant.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/memory_budget.h"
 #include "agent/core/real.h"
 #include "agent/python/python_stack.h"
 

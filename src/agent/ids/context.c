@@ -433,7 +433,7 @@ static uint64_t inner_hash(struct guard *guard, struct caller caller,
 
 	scan_caller(guard, caller, THREAD_SITE_WORDS + 1, &scan);
 	for (i = 0; i < scan.count; i++) {
-		const struct module *module = module_find_sigsafe(scan.frames[i]);
+		const struct loaded_module *module = module_find_sigsafe(scan.frames[i]);
 
 		if (module)
 			hash = checksum_mix(hash, checksum_mix(module->identity,

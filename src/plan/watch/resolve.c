@@ -6,9 +6,9 @@
 
 #include "base/cstr.h"
 #include "plan/hooks/planner.h"
+#include "plan/watch/condition.h"
 #include "plan/watch/names.h"
 #include "plan/watch/spec.h"
-#include "plan/watch/when.h"
 
 #define WATCHED_DEFAULT 8u
 

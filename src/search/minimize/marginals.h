@@ -8,8 +8,8 @@
 #ifndef REDHAND_ENGINE_REDUCE_MARGINALS_H
 #define REDHAND_ENGINE_REDUCE_MARGINALS_H
 
-#include "search/minimize/history.h"
 #include "search/minimize/rate_grid.h"
+#include "search/minimize/run_history.h"
 
 /* A pass that left out some of the items: each got a push towards 'needed'. */
 struct clause {

@@ -6,8 +6,8 @@
 #ifndef REDHAND_ENGINE_REDUCE_SUBSETS_H
 #define REDHAND_ENGINE_REDUCE_SUBSETS_H
 
-#include "search/minimize/history.h"
 #include "search/minimize/rate_grid.h"
+#include "search/minimize/run_history.h"
 
 enum { SUBSETS_MOST = 10 }; /* tests; the tables grow as 2^tests */
 

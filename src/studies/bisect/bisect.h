@@ -2,7 +2,7 @@
 
 #include "model/bisected.h"
 #include "run/runner.h"
-#include "studies/bisect/history.h"
+#include "studies/bisect/commits.h"
 
 /*
  * `bisect`: finds the commit that brought a failure, when every pass may be luck.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "run/job.h"
-#include "studies/bisect/history.h"
+#include "studies/bisect/commits.h"
 
 /*
  * Where commits are checked out and built: a few git worktrees inside the case, so that the

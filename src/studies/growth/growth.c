@@ -7,7 +7,7 @@
 #include "base/now.h"
 #include "search/stats/rate.h"
 #include "search/stats/trend.h"
-#include "studies/growth/holders.h"
+#include "studies/growth/growth_holders.h"
 #include "studies/growth/trial_sites.h"
 
 #define NOTES_MAX 20

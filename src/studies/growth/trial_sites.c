@@ -6,7 +6,7 @@
 
 #include "base/cstr.h"
 #include "model/crash.h"
-#include "studies/growth/sites.h"
+#include "studies/growth/growth_sites.h"
 #include "studies/growth/whose.h"
 
 #define CONTEXTS_TOLD 16

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "arch/sweep.h"
+#include "arch/linear_sweep.h"
 #include "base/cstr.h"
 #include "base/now.h"
 #include "base/strbuf.h"

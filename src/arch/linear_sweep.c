@@ -1,4 +1,4 @@
-#include "arch/sweep.h"
+#include "arch/linear_sweep.h"
 
 #include "arch/store_inside.h"
 #include "arch/x86_64.h"

@@ -1,4 +1,4 @@
-#include "studies/growth/sites.h"
+#include "studies/growth/growth_sites.h"
 
 #include <stdlib.h>
 

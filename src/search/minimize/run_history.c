@@ -1,4 +1,4 @@
-#include "search/minimize/history.h"
+#include "search/minimize/run_history.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "studies/growth/holders.h"
+#include "studies/growth/growth_holders.h"
 
 #include <stdlib.h>
 #include <string.h>

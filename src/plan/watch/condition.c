@@ -1,4 +1,4 @@
-#include "plan/watch/when.h"
+#include "plan/watch/condition.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * The history: every run that was reported, in order. It is the only truth the
  * minimiser has; all else is worked out from it and can be worked out again.
  */
-#ifndef REDHAND_ENGINE_REDUCE_HISTORY_H
-#define REDHAND_ENGINE_REDUCE_HISTORY_H
+#ifndef REDHAND_SEARCH_MINIMIZE_RUN_HISTORY_H
+#define REDHAND_SEARCH_MINIMIZE_RUN_HISTORY_H
 
 #include "search/minimize/testset.h"
 

@@ -1,4 +1,4 @@
-#include "agent/arch/words.h"
+#include "agent/arch/word_search.h"
 
 #include <cpuid.h>
 #include <immintrin.h>

@@ -9,8 +9,8 @@
  * most. At a half, blocks whose place is new are not followed any more. What the agent has mapped
  * does not count where limits are lifted by as much (rlimits.h), and counts in a cgroup.
  */
-#ifndef REDHAND_AGENT_BUDGET_H
-#define REDHAND_AGENT_BUDGET_H
+#ifndef REDHAND_AGENT_CORE_MEMORY_BUDGET_H
+#define REDHAND_AGENT_CORE_MEMORY_BUDGET_H
 
 #include <stdint.h>
 

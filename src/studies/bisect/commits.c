@@ -1,4 +1,4 @@
-#include "studies/bisect/history.h"
+#include "studies/bisect/commits.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agent/core/budget.h"
+#include "agent/core/memory_budget.h"
 
 #include <fcntl.h>
 #include <string.h>

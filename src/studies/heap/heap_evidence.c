@@ -1,4 +1,4 @@
-#include "studies/heap/evidence.h"
+#include "studies/heap/heap_evidence.h"
 
 #include <string.h>
 

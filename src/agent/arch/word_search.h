@@ -1,8 +1,8 @@
 /*
  * Looking for words in a range, as fast as memory is read. _sigsafe
  */
-#ifndef REDHAND_AGENT_ARCH_WORDS_H
-#define REDHAND_AGENT_ARCH_WORDS_H
+#ifndef REDHAND_AGENT_ARCH_WORD_SEARCH_H
+#define REDHAND_AGENT_ARCH_WORD_SEARCH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -193,10 +193,10 @@ static void found_again(const struct verdict_screen *page)
 	uint64_t right, tried;
 
 	if (investigation_keys(page->inv, &right, &tried))
-		rowf(page, "keys", 2,
-		     "led to the victim in %" PRIu64 " of %" PRIu64
-		     " failing trials (same allocation, number and size)%s",
-		     right, tried, right * 2 < tried ? ": it was found again by other means" : "");
+		rowf(page, "again", 2,
+		     "the damaged block was found in %" PRIu64 " of %" PRIu64
+		     " failing trials by its allocation site, ordinal and size%s",
+		     right, tried, right * 2 < tried ? ", in the others by other means" : "");
 }
 
 /* Fences show it in trials that pass as well. */
@@ -420,7 +420,7 @@ static void odds(const struct verdict_screen *page)
 			     "%s%sin %" PRIu64 " of %" PRIu64
 			     " trials in which new blocks held garbage there, and in %" PRIu64
 			     " of %" PRIu64 " in which they held zeros (p = %.2g)",
-			     e->failing ? "it failed " : "its result or output was another ",
+			     e->failing ? "it failed " : "its result or output differed ",
 			     e->odds->otherwise ? "in another way " : "", e->odds->garbage_failed,
 			     e->odds->garbage, e->odds->zeroed_failed, e->odds->zeroed, e->odds->p);
 			return;

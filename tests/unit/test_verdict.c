@@ -284,7 +284,7 @@ static void what_is_left_open_is_told(void **state)
 		{ zero_from_birth_on, "--mode pages",
 		  "2 failing trials: a value that was never set" },
 		{ plain_beside_a_crash, "redhand chase --from 4", "race: " },
-		{ numbers_all_the_time, "look at how the reader comes by the block",
+		{ numbers_all_the_time, "the block that object_new",
 		  "takes the object for another type" },
 	};
 

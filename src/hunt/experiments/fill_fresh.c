@@ -37,6 +37,12 @@ static void tell(struct evidence_list *ret, const struct heap_suspect *suspect,
 	VEC_PUSH(&ret->list, e);
 }
 
+/* The word stands before its context, and says more; of the context one may be sure earlier. */
+static const struct heap_suspect *sure_of(const struct heap_report *report, double p)
+{
+	return VEC_FIND(&report->suspects, suspect, suspect->p < p);
+}
+
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	return fill_applies(inq->bench) && random_fill_worth(inq->bench, true);
@@ -46,14 +52,14 @@ static int run(struct inquiry *inq)
 {
 	struct bench *bench = inq->bench;
 	struct heap_report report = { 0 };
-	bool told;
+	const struct heap_suspect *told;
 	int r;
 
 	BENCH_SAY(bench, "fill:fresh");
 	r = random_fill_run(bench, true, &report, inq->err);
-	told = r == 0 && report.suspects.count > 0 && report.suspects.items[0].p < TOSS_P;
+	told = r == 0 ? sure_of(&report, TOSS_P) : NULL;
 	if (told)
-		tell(&bench->guards.seen, &report.suspects.items[0], bench);
+		tell(&bench->guards.seen, told, bench);
 	if (told || bench->guards.findings > 0)
 		guards_adopt(bench);
 	heap_report_deinit(&report);
@@ -73,6 +79,7 @@ static int silent_run(struct inquiry *inq)
 	AUTO(mem_freep) char *settings = hit_heap_request(inq, "observe 4:heap\n", &heap);
 	AUTO(mem_freep) char *tossed = random_fill_request(&heap, settings, true);
 	struct heap_report report = { 0 };
+	const struct heap_suspect *told;
 	struct experiment_made made;
 	struct err why = { 0 };
 	int r;
@@ -88,10 +95,11 @@ static int silent_run(struct inquiry *inq)
 		return DECIDE(inq, "guards:failed", said_text(why.message));
 	}
 	heap_experiment(&report, EXPERIMENT_FILL_FRESH, &made);
-	inq->known.damaged |= report.suspects.count > 0 && report.suspects.items[0].p < SILENT_P;
-	if (inq->known.damaged) {
-		tell(&inq->evidence, &report.suspects.items[0], NULL);
-		made.telling = made.shown = report.suspects.items[0].poisoned.failed;
+	told = sure_of(&report, SILENT_P);
+	inq->known.damaged |= told != NULL;
+	if (told) {
+		tell(&inq->evidence, told, NULL);
+		made.telling = made.shown = told->poisoned.failed;
 	}
 	evidence_add_experiment(&inq->evidence, &made);
 	hunt_count(inq, report.heap.trials, report.heap.failed, 0);

@@ -275,6 +275,14 @@ static struct secret_span header_at(const char *word, size_t at)
 	return secret_name(word + start, end - start) ? value_from(word, value, STOP_LINE) : none;
 }
 
+/* What signs a URL opens what it leads to: sig=, X-Amz-Signature=. */
+static bool signs_url(const char *word, size_t start, size_t end)
+{
+	return start > 0 && (word[start - 1] == '?' || word[start - 1] == '&') &&
+	       ((end - start >= 3 && match(word + end - 3, 3, "sig")) ||
+		(end - start >= 9 && match(word + end - 9, 9, "signature")));
+}
+
 /* NAME=VALUE, --NAME VALUE; the sign is at `at`. */
 static struct secret_span value_at(const char *word, size_t at)
 {
@@ -284,7 +292,9 @@ static struct secret_span value_at(const char *word, size_t at)
 		return none;
 	if (is_login(word + start, at - start))
 		return login_from(word, at + 1);
-	return secret_name(word + start, at - start) ? value_from(word, at + 1, STOP_WORD) : none;
+	if (!secret_name(word + start, at - start) && !signs_url(word, start, at))
+		return none;
+	return value_from(word, at + 1, STOP_WORD);
 }
 
 /* The whole word is a value, or is NAME=VALUE. */

@@ -80,6 +80,9 @@ static void shapes(void **state)
 	is_found("curl --proxy-user 'me:a b' http://x", NULL, "a b");
 	is_found("curl -u me:abc http://x", NULL, "abc");
 	is_found("pass:abc", "-passin", "abc");
+	is_found("https://host/a?sv=1&sig=abc%3D&x=1", NULL, "abc%3D");
+	is_found("https://host/a?X-Amz-Signature=abc", NULL, "abc");
+	is_found("kill --sig=abc", NULL, "");
 	is_found("password:abc", NULL, "abc");
 	is_found("{\"apiToken\" : \"abc\"}", NULL, "abc");
 	is_found("PHPSESSID=abc", NULL, "abc");

@@ -41,6 +41,7 @@ struct known_under_ids {
 	uint64_t trial;		 /* a failing one; 0: none */
 	struct series_id series; /* that it is of, in… */
 	unsigned int arm;
+	struct series_id failed; /* trials of it failed, and none crashed */
 };
 
 struct known {

@@ -387,6 +387,15 @@ static bool holder_counted(const struct weighing *w)
 		       (*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted);
 }
 
+/* Who holds an object of Python's may have its reference: the store shows it. */
+static bool store_unseen(const struct weighing *w)
+{
+	return holder(w) && holder(w)->target->python &&
+	       !VEC_ANY(&w->proof->pieces, piece,
+			(*piece)->kind == EVIDENCE_HOLDER &&
+				(*piece)->holder->written_by.count > 0);
+}
+
 /* An object that counts its references: the first to touch it after its end takes one, and has the
  * pointer from somebody who kept it. */
 static bool takes_reference(const struct weighing *w)
@@ -753,6 +762,7 @@ const struct consideration considerations[] = {
 	{ "pointer-on-stack", CLASS(DANGLING_HOLDER), pointer_on_stack, DOUBT, NULL },
 	{ "freer-unknown", CLASS(DANGLING_HOLDER), freer_unknown, DOUBT, NULL },
 	{ "holder-counted", CLASS(DANGLING_HOLDER), holder_counted, DOUBT, NULL },
+	{ "store-unseen", CLASS(DANGLING_HOLDER), store_unseen, DOUBT, NULL },
 	{ "takes-reference", CLASS(WRITE_AFTER_FREE) | CLASS(USE_AFTER_FREE), takes_reference,
 	  DOUBT, NULL },
 	{ "by-exclusion", CLASS(OVER_RELEASE), by_exclusion, DOUBT, NULL },

@@ -13,11 +13,6 @@
 /* A matter of its own beside a crash, never a rival of another class. */
 #define APART (BIT(VERDICT_LEAK_GROWTH) | BIT(VERDICT_NOT_MEMORY))
 
-/* Told only where nothing else fits. */
-#define PLAIN_FAULTS                                                 \
-	(BIT(VERDICT_NULL_POINTER) | BIT(VERDICT_DIVISION_BY_ZERO) | \
-	 BIT(VERDICT_STACK_EXHAUSTED) | BIT(VERDICT_ILLEGAL_INSTRUCTION))
-
 static bool is_firm(const struct proof *proof)
 {
 	return proof->fits && proof->doubts.list.count == 0;

@@ -35,6 +35,11 @@ enum explanation {
 
 #define BIT(n) (1u << (n))
 
+/* Told only where nothing else fits. */
+#define PLAIN_FAULTS                                                 \
+	(BIT(VERDICT_NULL_POINTER) | BIT(VERDICT_DIVISION_BY_ZERO) | \
+	 BIT(VERDICT_STACK_EXHAUSTED) | BIT(VERDICT_ILLEGAL_INSTRUCTION))
+
 struct proof {
 	bool fits; /* what the rule needs is there */
 	uint64_t caught, watched;

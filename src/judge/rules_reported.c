@@ -27,6 +27,10 @@ static enum verdict_class class_of(enum reported_kind kind)
 
 void weigh_reported(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
+	/* A bad pointer now and then may come of what the tool did not watch: libraries that were
+	 * built without it. */
+	if (BIT(rule->class) & PLAIN_FAULTS && !(facts->failure && facts->failure->always))
+		return;
 	VEC_FOREACH (&facts->list->list, e) {
 		if (e->kind != EVIDENCE_REPORTED || !e->failing ||
 		    class_of(e->reported->kind) != rule->class)

@@ -286,6 +286,9 @@ static bool sanitizer_frame(struct report *report, const char *line)
 	}
 	if (begins(at, "in "))
 		at += 3;
+	/* " (MODULE+0xOFFSET)": it has no name. */
+	if (*at == '(')
+		at--;
 	if (*at != '\0')
 		push_place(report, at, address);
 	return true;

@@ -477,13 +477,20 @@ static void writer(const struct verdict_screen *page)
 static void failure(const struct verdict_screen *page)
 {
 	const struct crash *crash = investigation_crash(page->inv);
+	const struct frame *site = crash ? crash_site(crash) : NULL;
 	AUTO(mem_freep) char *words = crash ? words_of(&crash->words) : NULL;
 
 	if (!crash)
 		return;
 	row(page, "fails", words ? words : signal_name(crash->signal), 2);
-	if (crash_site(crash))
-		frame_row(page, "", "in ", crash_site(crash));
+	if (!site)
+		return;
+	frame_row(page, "", "in ", site);
+	/* The interpreter died of what somebody had it do. */
+	if (frame_is_interpreter(site) && stack_site(&crash->stack) != site) {
+		frame_row(page, "", "<- ", stack_site(&crash->stack));
+		callers_row(page, &crash->stack);
+	}
 }
 
 /* Only where it varies: one crash has its address in its own words. */

@@ -47,6 +47,7 @@ const struct sentence_row words_doubts[] = {
 	{ "takes-reference", "the store acquired a reference, as any user of an object does: what is wrong is that the object had been freed by then" },
 	{ "by-exclusion", "no count shows that this function released too much: it is named because nobody but it and the interpreter counted references" },
 	{ "by-several", "several functions of extensions released a reference: with this one they were too many, but another one may be the wrong one" },
+	{ "store-unseen", "nobody saw that pointer being stored: a reference may have been acquired for it, and other code released one too many" },
 	{ "pointer-on-stack", "the same pointer was on a stack then, or may have been: the crash may have come by that copy" },
 	{ "freer-unknown", "nobody was seen freeing the block" },
 	{ "stale-use-before", "a pointer to another freed block was used before: what was written through it may have led to this free" },

@@ -150,10 +150,12 @@ static char *crumb_of(const struct output *o, const char *line, size_t len)
 	return crumb_from_line(strbuf_str(&same), same.len);
 }
 
-/* A sanitizer's summary says what and where; what it prints behind that is the same in all. */
+/* A sanitizer's summary says what and where, and so does a panic of Rust's; what is printed behind
+ * that is the same in all. */
 static bool is_summary(const char *crumb)
 {
-	return crumb && strncmp(crumb, "SUMMARY: ", 9) == 0 && strstr(crumb, "Sanitizer: ");
+	return crumb && ((strncmp(crumb, "SUMMARY: ", 9) == 0 && strstr(crumb, "Sanitizer: ")) ||
+			 (strncmp(crumb, "thread '", 8) == 0 && strstr(crumb, " panicked at ")));
 }
 
 static bool is_farewell(const struct line *line)

@@ -499,6 +499,14 @@ static void reported_something_else(struct evidence_list *l)
 
 static void reported_null(struct evidence_list *l)
 {
+	add(l, made_failure(true));
+	add(l, made_reported(1, REPORTED_NULL));
+}
+
+/* Who put it there may be in a library that the sanitizer does not see. */
+static void reported_null_now_and_then(struct evidence_list *l)
+{
+	add(l, made_failure(false));
 	add(l, made_reported(1, REPORTED_NULL));
 }
 
@@ -574,6 +582,7 @@ const struct story stories_free[] = {
 	ROW(reported_read_past_the_end, OVER_READ, FIRM, NULL),
 	ROW(reported_twice_freed, DOUBLE_FREE, FIRM, "object_use"),
 	ROW(reported_null, NULL_POINTER, FIRM, "object_use"),
+	ROW(reported_null_now_and_then, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(reported_something_else, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(held_on_a_stack_to_two_kinds, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_in_the_middle, DANGLING_HOLDER, FIRM, "container_swap"),

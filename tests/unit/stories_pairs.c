@@ -362,6 +362,17 @@ static void held_and_counted(struct evidence_list *l)
 			e->holder->counted = true;
 }
 
+/* An object of Python's, and nobody saw who put the pointer there. */
+static void held_and_never_stored(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER) {
+			e->holder->target->python = true;
+			stack_deinit(&e->holder->written_by);
+		}
+}
+
 /* … and whoever touched the object first after its end was seen. */
 static void counted_and_touched(struct evidence_list *l)
 {
@@ -534,6 +545,7 @@ const struct story stories_pairs[] = {
 	ROW(another_read_and_passed, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_on_a_stack_as_well, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_by_who_knows_whom, USE_AFTER_FREE, FIRM, NULL),
+	ROW(held_and_never_stored, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_and_counted, USE_AFTER_FREE, FIRM, NULL),
 	ROW(counted_and_touched, DANGLING_HOLDER, DOUBTED, "container_swap"),
 	ROW(held_frame, DANGLING_HOLDER, FIRM, "container_swap"),

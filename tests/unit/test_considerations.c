@@ -64,6 +64,7 @@ static const struct {
 	{ "pointer-on-stack", "held_on_a_stack_as_well", "dangling" },
 	{ "freer-unknown", "freed_by_who_knows_whom", "held_frame" },
 	{ "holder-counted", "held_and_counted", "dangling" },
+	{ "store-unseen", "held_and_never_stored", "dangling" },
 	{ "takes-reference", "counted_and_touched", "held_and_counted" },
 	{ "by-exclusion", "counted_by_one_alone", "given_back_too_often" },
 	{ "by-several", "given_back_by_two", "given_back_too_often" },

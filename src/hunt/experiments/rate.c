@@ -411,6 +411,9 @@ int rate_measure(struct inquiry *inq)
 		r = measure_in_steps(inq, earlier);
 	if (r == 0)
 		count_new(inq, 0, 0);
+	/* It has failed before, and that is what is hunted; but for trials in each other's way. */
+	if (r == 0 && !shown(inq) && inq->known.ids.failed.value != 0 && inq->known.clashed == 0)
+		return rate_take(inq, inq->known.ids.failed);
 	return r == 0 ? tell(inq) : r;
 }
 
@@ -542,12 +545,14 @@ static int adopt_ids(struct inquiry *inq, const struct series_found *found)
 }
 
 /* Without a crash the trials were not for nothing: none failed, or in another way. */
-static int give_up_ids(struct inquiry *inq)
+static int give_up_ids(struct inquiry *inq, struct series_id series)
 {
 	const struct series_summary *s = &inq->known.summary;
 	int r = DECIDE(inq, "rate:ids-clean", said_number(s->rate.trials));
 
 	inq->ret->failed |= s->failed_any > 0;
+	if (shown(inq))
+		inq->known.ids.failed = series;
 	if (hunt_over(inq))
 		return r;
 	look_with(inq, OBSERVE_CRASH, "observe 5:crash\n");
@@ -582,8 +587,11 @@ static int first_run(struct inquiry *inq)
 	if (r < 0)
 		return r;
 	count_new(inq, 0, 0);
-	return crashes(inq) > 0 || inq->ret->interrupted ? adopt_ids(inq, &found)
-							 : give_up_ids(inq);
+	/* Failing trials that took long are kept: there is no time for as many again. */
+	if (crashes(inq) > 0 || inq->ret->interrupted ||
+	    (shown(inq) && (is_long(inq) || !may_go_on(inq))))
+		return adopt_ids(inq, &found);
+	return give_up_ids(inq, found.id);
 }
 
 EXPERIMENT(first_failure, .name = "first-failure", .question = QUESTION_FAILS,

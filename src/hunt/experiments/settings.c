@@ -314,6 +314,8 @@ static int compare_alone(struct inquiry *inq, struct alone_seen *ret)
 static int tell_alone(struct inquiry *inq, const char *stage, const struct alone_seen *seen,
 		      const char *word)
 {
+	if (seen->alone.trials == 0)
+		return 0; /* there was no time for it */
 	return DECIDE_IN(inq, stage, "settings:alone", said_number(seen->alone.failed),
 			 said_number(seen->alone.trials), said_number(inq->how.jobs),
 			 said_number(seen->given.failed), said_number(seen->given.trials),

@@ -43,12 +43,12 @@ static const struct option chase_option_table[] = {
 	       "Run the program at most N times in all (default 400)", .letter = 'n', .min = 1,
 	       .max = 1000000),
 	OPTION(COUNT, "failures", "K", offsetof(struct chase_options, wanted),
-	       "Until it was caught in K failing trials, per hop (default 3, or 2 where each is proof: "
-	       "the very value that failed, in the very block)",
+	       "At each step back, go on until a writer was caught in K failing trials (default 3, or 2 "
+	       "where each is proof: the very value that failed, in the very block)",
 	       .min = 1, .max = 100),
 	OPTION(COUNT, "hops", "N", offsetof(struct chase_options, hops),
-	       "Follow a value that was only copied over at most N homes (default 3)", .min = 1,
-	       .max = 8),
+	       "Follow a value that was only copied back over at most N places (default 3)",
+	       .min = 1, .max = 8),
 	OPTIONS_END,
 };
 
@@ -279,7 +279,7 @@ const struct command cmd_chase = {
 		"  redhand repro --observe ids -n 50 -- ./bench; redhand chase --from 7 -- ./bench\n"
 		"      go on from a crash that is in the case\n\n"
 		"  redhand heap -- ./server; redhand chase --from-evidence 3 -- ./server\n"
-		"      who damaged the block that finding says 'evidence 3' of?\n",
+		"      who damaged the block of the finding that heap calls 'evidence 3'?\n",
 	TRIAL_OPTIONS(struct chase_options, "What to chase", chase_option_table),
 	.program = PROGRAM_REQUIRED,
 	.defaults = defaults,

@@ -65,8 +65,8 @@ static const struct option heap_option_table[] = {
 	       "No trials with fences"),
 	OPTION(CHOICE, "fence-place", "HOW", offsetof(struct heap_options, fence_place),
 	       "Where a block with a fence lies: its end as near to the closed page as its "
-	       "alignment allows (aligned, default), right at it, which not every program stands "
-	       "(exact), or its start right behind a closed page, against accesses before it "
+	       "alignment allows (aligned, default), right at it, with which not every program "
+	       "works (exact), or its start right behind a closed page, against accesses before it "
 	       "(front)",
 	       .choices = fence_place_names),
 	OPTION(TEXT, "sweep", "WHOSE", offsetof(struct heap_options, sweep),
@@ -80,8 +80,8 @@ static const struct option heap_option_table[] = {
 	       .choices = sweep_at_names),
 	OPTION(TEXT, "poison-chance", "P", offsetof(struct heap_options, poison_chance),
 	       "Overwrite freed blocks with probability P (0.5 is best) per context and trial, and "
-	       "tell with which context's the failure goes: who only reads what was freed is found "
-	       "so"),
+	       "tell with which contexts the failure comes and goes: this finds code that only "
+	       "reads freed memory, too"),
 	OPTION(FLAG, "no-python-objects", NULL, offsetof(struct heap_options, no_python_objects),
 	       "No guards around objects of CPython, only around what Python itself takes from "
 	       "malloc: several times faster, and an object that is used after its end is not "
@@ -322,8 +322,8 @@ const struct command cmd_heap = {
 		"Runs the program a few times with guards around every block that it allocates, and keeps "
 		"freed blocks back for a while, overwritten. Guards and freed blocks are looked at when a "
 		"block is freed or resized, before each line of output, now and then, at exit and at a "
-		"crash. What is not as it should be is told: which block, who allocated and freed it, "
-		"which bytes, and between which two lines or in which test it was damaged. So are blocks "
+		"crash. The report says what was damaged: which block, who allocated and freed it, "
+		"which bytes, and between which two lines or in which test. It also has blocks "
 		"that are freed twice, from their middle, by the wrong function, or that never were one. "
 		"Findings of several runs that are alike are one.\n\n"
 		"Most of the time that guards cost goes into a few contexts that make millions of blocks. "
@@ -332,8 +332,8 @@ const struct command cmd_heap = {
 		"blocks, and --sample full does so from the start.\n\n"
 		"Guards see writes. Where they have found nothing, a few more trials have fences, and with "
 		"--fence all have: each block ends at a page that is closed, and a freed block's pages are "
-		"closed. Whoever reads or writes there is told with his stack, and the access is let "
-		"through, so that the program goes on as without. Where there are more blocks than fit, or "
+		"closed. Each read or write there is reported with its stack and let "
+		"through, so that the program goes on as it would without fences. Where there are more blocks than fit, or "
 		"fences would take most of the time, contexts that make many blocks take turns from trial "
 		"to trial; the report says how many blocks had a fence.\n\n"
 		"Guards move the blocks and quarantine delays their reuse, which may hide a failure or "

@@ -26,15 +26,15 @@ struct worker_options {
 
 static const struct option worker_option_table[] = {
 	OPTION(TEXT, "connect", "HOST:PORT", offsetof(struct worker_options, connect),
-	       "Where redhand listens; redhand --runner says it to whom it has started"),
+	       "Where redhand listens; --runner tells it to the workers that it starts"),
 	OPTION(COUNT, "slots", "N", offsetof(struct worker_options, slots),
 	       "Be N workers (default 1)", .min = 1, .max = 1024),
 	OPTION(TEXT, "token-file", "FILE", offsetof(struct worker_options, token_file),
 	       "Read the token from FILE, from stdin when it is -, instead of the variable "
 	       "REDHAND_TOKEN"),
 	OPTION(DURATION, "patience", "TIME", offsetof(struct worker_options, patience_ns),
-	       "How long to look for a redhand whose network is away (default 10m). One whose "
-	       "machine says that nobody listens has gone: three seconds"),
+	       "How long to try to reach redhand again while the network is down (default 10m). "
+	       "Where its machine answers that nobody listens, three seconds"),
 	OPTION(FLAG, "quiet", NULL, offsetof(struct worker_options, quiet), "Print errors only",
 	       .letter = 'q'),
 	OPTIONS_END,

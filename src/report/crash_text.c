@@ -382,7 +382,7 @@ static void print_chaos(const struct chaos *chaos, FILE *out)
 	describe_chaos(chaos, &what);
 	chaos_list(chaos->knobs, &knobs);
 	put(out, "  disturbed: %s\n", strbuf_str(&what));
-	put(out, "  so again with: --chaos-seed %" PRIu64, chaos->seed);
+	put(out, "  the same again with: --chaos-seed %" PRIu64, chaos->seed);
 	if (chaos->knobs != CHAOS_ALL)
 		put(out, " --chaos %s", strbuf_str(&knobs));
 	put(out, "\n");

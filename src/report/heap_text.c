@@ -61,7 +61,7 @@ static void print_what(const struct heap_finding *f, FILE *out)
 		    f->offset, f->size, plural(f->size));
 		break;
 	case HEAP_MISMATCHED_FREE:
-		put(out, "mismatched free: made by %s, given back by %s", f->allocated_by,
+		put(out, "mismatched free: allocated with %s, freed with %s", f->allocated_by,
 		    f->freed_by);
 		break;
 	case HEAP_INVALID_FREE:
@@ -72,7 +72,8 @@ static void print_what(const struct heap_finding *f, FILE *out)
 		break;
 	case HEAP_USE_AFTER_FREE:
 		put(out, "use after free: %s a freed block of %" PRIu64 " byte%s",
-		    f->poison && f->seen_at.count == 0 ? "somebody has read" : "it died over",
+		    f->poison && f->seen_at.count == 0 ? "unknown code has read"
+						       : "the program crashed on",
 		    f->size, plural(f->size));
 		break;
 	}
@@ -185,7 +186,7 @@ static void print_sites(const struct heap_finding *f, bool verbose, FILE *out)
 	else if (f->kind > HEAP_DOUBLE_FREE)
 		print_site("freed here", &f->seen_at, verbose, out);
 	else
-		print_site("noticed when it was given back by", &f->seen_at, verbose, out);
+		print_site("noticed at its free by", &f->seen_at, verbose, out);
 }
 
 static void print_finding(const struct heap_report *report, const struct heap_finding *f,
@@ -237,7 +238,7 @@ static void print_holder(const struct heap_holder *holder, FILE *out)
 		put(out, "the global %s of %s", holder->name ? holder->name : "data",
 		    slash ? slash + 1 : "the program");
 	else if (strcmp(holder->kind, "register") == 0)
-		put(out, "register %s of whoever freed it (may be a leftover)",
+		put(out, "register %s of the code that freed it (may be a leftover)",
 		    holder->name ? holder->name : "?");
 	else if (strcmp(holder->kind, "stack") == 0 && holder->lane == 0)
 		put(out, "the main thread's stack (may be a leftover of an earlier call)");
@@ -276,7 +277,7 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 	if (report->poison_chance >= 1)
 		return;
 	put(out,
-	    "\nFreed blocks were overwritten by chance, context by context: %" PRIu64
+	    "\nFreed blocks were overwritten at random, context by context: %" PRIu64
 	    " contexts tested%s\n",
 	    report->contexts,
 	    report->suspects.count > 0
@@ -285,8 +286,9 @@ static void print_suspects(const struct heap_report *report, bool verbose, FILE 
 	if (report->suspects.count == 0 && report->heap.failed > 0 &&
 	    report->heap.failed < report->needed)
 		put(out,
-		    "%" PRIu64 " of %" PRIu64 " trials failed; to tell one of so many "
-		    "contexts it takes at least %" PRIu64 " that do: more trials with -n\n",
+		    "%" PRIu64 " of %" PRIu64 " trials failed; to single out one "
+		    "of so many contexts takes at least %" PRIu64
+		    " that fail: more trials with -n\n",
 		    report->heap.failed, report->heap.trials, report->needed);
 	VEC_FOREACH (&report->suspects, suspect) {
 		put(out, "\n   context %s: its freed blocks are read (p = %.2g)\n",
@@ -367,8 +369,8 @@ void report_heap_text(const struct heap_report *report, bool verbose, FILE *out)
 		    report->fence_trials > 0 ? "access behind a block or to a freed one"
 					     : "write to a freed block",
 		    report->heap.failed > 0
-			    ? " What was written wrongly inside a block has no guard to "
-			      "break: redhand chase looks for who wrote what a crash read."
+			    ? " A wrong write inside a block breaks no guard: redhand "
+			      "chase looks for the code that wrote what a crash read."
 			    : "");
 	for (size_t i = 0; i < report->findings.count && i < shown; i++)
 		print_finding(report, &report->findings.items[i], i + 1, verbose, out);

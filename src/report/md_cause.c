@@ -43,7 +43,7 @@ static const char *writer_role(enum verdict_class class)
 	case VERDICT_INVALID_FREE:
 		return "freed by";
 	case VERDICT_OVER_RELEASE:
-		return "given back by";
+		return "released by";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "cut by";
 	case VERDICT_LEAK_GROWTH:

@@ -168,7 +168,7 @@ static void print_remarks(const struct minimize_result *result, FILE *out)
 	if (result->rollbacks > 0)
 		put(out,
 		    "\n%" PRIu64 " time%s a list that had failed once turned out not to, "
-		    "and was given back.\n",
+		    "and the longer one was taken again.\n",
 		    result->rollbacks, result->rollbacks == 1 ? "" : "s");
 }
 

@@ -436,7 +436,7 @@ static const char *writer_label(enum verdict_class class)
 	case VERDICT_INVALID_FREE:
 		return "freed by";
 	case VERDICT_OVER_RELEASE:
-		return "given by";
+		return "released";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "cut by";
 	case VERDICT_LEAK_GROWTH:

@@ -55,7 +55,7 @@ static void print_target(const struct watch_report *report, const struct watch_t
 		    target->beyond, target->beyond == 1 ? "was" : "were", target->beyond_size,
 		    plural(target->beyond_size));
 	if (target->objects == 0)
-		put(out, "  nothing like it was ever there\n");
+		put(out, "  no such object was ever there\n");
 	if (target->imprecise > 0)
 		put(out, "  %" PRIu64 " were told late (the program blocks SIGTRAP)\n",
 		    target->imprecise);
@@ -299,12 +299,12 @@ void report_watch_text(const struct watch_report *report, bool verbose, FILE *ou
 		put(out, "\n… and %zu more writers (-v shows all)\n",
 		    report->writers.count - shown);
 	if (report->writers.count == 0 && report->mode)
-		put(out, "\nNobody was caught writing.\n");
+		put(out, "\nNo write was caught.\n");
 	VEC_FOREACH (&report->conflations, conflation)
 		if (verbose || conflation == report->conflations.items)
 			print_conflation(conflation, out);
 	if (report->conflations.count > 1 && !verbose)
-		put(out, "  (the like at %zu more addresses; -v shows them)\n",
+		put(out, "  (the same at %zu more addresses; -v shows them)\n",
 		    report->conflations.count - 1);
 	VEC_FOREACH (&report->outside, outside)
 		print_outside(outside, out);

@@ -148,7 +148,7 @@ static const char *writer_title(enum verdict_class class)
 	case VERDICT_INVALID_FREE:
 		return "Who freed it";
 	case VERDICT_OVER_RELEASE:
-		return "Who gave it back";
+		return "Who released it";
 	case VERDICT_MAPPING_TRUNCATED:
 		return "Who made the file shorter";
 	case VERDICT_LEAK_GROWTH:

@@ -17,6 +17,9 @@
  * compiler's, rather than a run over the end. */
 #define NEAR_BYTES 65536
 
+/* Who is accused by a comparison of trials alone is accused firmly from here on. */
+#define SURE_P 0.001
+
 /* A reader of vectors that runs over an end is seen nearer than this. */
 #define BESIDE_BYTES 64
 
@@ -457,6 +460,19 @@ static bool bytes_not_found(const struct weighing *w)
 	return main_is(w, EVIDENCE_ODDS) && w->proof->main->odds->home.len == 0;
 }
 
+/* Of a thousand such findings one is chance. */
+static bool may_be_chance(const struct weighing *w)
+{
+	return main_is(w, EVIDENCE_ODDS) &&
+	       !VEC_ANY(&w->proof->pieces, piece,
+			(*piece)->kind == EVIDENCE_ODDS && (*piece)->odds->p <= SURE_P);
+}
+
+static void add_chance(const struct weighing *w, struct said *doubt)
+{
+	said_add(doubt, said_real(w->proof->main->odds->p * 100));
+}
+
 static bool one_bit(const struct weighing *w)
 {
 	VEC_FOREACH (&w->proof->pieces, piece) {
@@ -773,6 +789,7 @@ const struct consideration considerations[] = {
 	{ "own-allocator", BAD_FREES, own_allocator, DOUBT, NULL },
 	{ "foreign-pointer", BAD_FREES, foreign_pointer, DOUBT, NULL },
 	{ "bytes-not-found", CLASS(UNINITIALISED), bytes_not_found, DOUBT, NULL },
+	{ "may-be-chance", CLASS(UNINITIALISED), may_be_chance, DOUBT, add_chance },
 	{ "one-bit", CLASS(OUTSIDE_WRITER), one_bit, DOUBT, NULL },
 	{ "system-calls-unseen", CLASS(OUTSIDE_WRITER), system_calls_unseen, DOUBT, NULL },
 	{ "instances-noted", CLASS(INSTANCE_CONFLATION), instances_noted, DOUBT,

@@ -56,6 +56,7 @@ const struct sentence_row words_doubts[] = {
 	{ "own-allocator", "redhand follows the functions of the program's own allocator that it knows: another function may have handed the object out again in between" },
 	{ "foreign-pointer", "the pointer may come from an allocator that redhand did not follow" },
 	{ "bytes-not-found", "which bytes of the block are read before they are written was not found" },
+	{ "may-be-chance", "that the failure goes with what new blocks hold may be chance: {0:.1f} % of all such findings are" },
 	{ "one-bit", "only one bit changed: the machine's memory may be at fault" },
 	{ "system-calls-unseen", "writes by system calls could not be caught here: the program itself may have made this one" },
 	{ "instances-noted", "{0}" },

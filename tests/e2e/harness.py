@@ -60,7 +60,8 @@ def document(*args, status=None, **options):
         assert result.returncode == status, (result.returncode, result.stderr, result.stdout)
     assert result.returncode in (0, 1, 130), (result.returncode, result.stderr)
     doc = json.loads(result.stdout)
-    assert re.fullmatch(f"redhand/{args[0]}/[0-9]+", doc["schema"]), doc["schema"]
+    subject = "hunt" if args[0] == "chase" else args[0]  # what a chase finds out is told as a hunt's
+    assert re.fullmatch(f"redhand/{subject}/[0-9]+", doc["schema"]), doc["schema"]
     return doc
 
 

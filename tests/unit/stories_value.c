@@ -188,6 +188,14 @@ static void uninitialised_by_the_odds(struct evidence_list *l)
 	(void)add(l, made_odds(1, 8));
 }
 
+/* One in 140 such findings is chance. */
+static void uninitialised_or_by_chance(struct evidence_list *l)
+{
+	uninitialised_by_the_odds(l);
+	VEC_FOREACH (&l->list, e)
+		e->odds->p = 0.0071;
+}
+
 static void uninitialised_somewhere(struct evidence_list *l)
 {
 	(void)add(l, made_odds(1, 0));
@@ -488,6 +496,7 @@ const struct story stories_value[] = {
 
 	ROW(uninitialised, UNINITIALISED, FIRM, NULL),
 	ROW(uninitialised_by_the_odds, UNINITIALISED, FIRM, NULL),
+	ROW(uninitialised_or_by_chance, UNINITIALISED, DOUBTED, NULL),
 	ROW(uninitialised_somewhere, UNINITIALISED, DOUBTED, NULL),
 	ROW(zero_from_birth_on, NOT_CAUGHT, DOUBTED, NULL),
 	ROW(zero_in_a_variable, UNINITIALISED, FIRM, NULL),

@@ -73,6 +73,7 @@ static const struct {
 	{ "mere-mismatch", "mismatched", "interior_free" },
 	{ "own-allocator", "given_back_twice", "double_free" },
 	{ "foreign-pointer", "foreign", "foreign_and_a_crash" },
+	{ "may-be-chance", "uninitialised_or_by_chance", "uninitialised_by_the_odds" },
 	{ "bytes-not-found", "uninitialised_somewhere", "uninitialised_by_the_odds" },
 	{ "one-bit", "outside_one_bit", "outside" },
 	{ "system-calls-unseen", "outside_without_syscalls", "outside" },

@@ -214,6 +214,7 @@ int jit_start(enum variant variant)
 	jit.emitter.start = jit.emitter.next = memory;
 	jit.emitter.end = jit.emitter.start + CODE_BYTES;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	remove(path); /* a process that had this number before may have left its own */
 	jit.perf_map = fopen(path, "w");
 	r = pthread_create(&jit.thread, NULL, jit_thread, NULL);
 	if (r != 0) {

@@ -212,10 +212,12 @@ static struct secret_span token_at(const char *word, size_t at)
  * what stands in files, such as a test, are none. */
 static struct secret_span login_from(const char *word, size_t at)
 {
-	char quote[2] = { is_quote(word[at]) ? word[at] : '\0', '\0' };
+	char quote[2] = { 0 };
 	size_t name, start;
 	struct secret_span span;
 
+	if (is_quote(word[at]))
+		quote[0] = word[at];
 	at += quote[0] != '\0';
 	name = strcspn(word + at, ":/ \t\n\"'$");
 	start = at + name + 1;

@@ -61,7 +61,6 @@ bool modules_grown_sigsafe(void)
 	return loader_next(__atomic_load_n(&state.last, __ATOMIC_RELAXED)) != 0;
 }
 
-/* The build-id of a module whose ELF header is mapped at base: a hash of it, or 0. */
 /* The identity by a note with the build-id, which is kept; 0: there is none. */
 static uint64_t build_id_take(const unsigned char *notes, size_t bytes, struct log_module *record)
 {
@@ -118,6 +117,7 @@ static uint64_t note_identity(const struct first_page *page, const Elf64_Phdr *p
 	return build_id_take(notes, bytes, record);
 }
 
+/* The build-id of a module whose ELF header is mapped at base: a hash of it, or 0. */
 static uint64_t module_notes(uint64_t base, struct log_module *record, uint64_t *ret_eh_header)
 {
 	struct first_page page;

@@ -183,15 +183,15 @@ static void line_read(struct log_writer *writer, const struct maps_line *line,
 		range_read_around(writer, low, at);
 }
 
-/* Pointers that a program keeps in its own variables lead from there to what failed, and the
- * register that held one may hold something else by now. The main program comes first in the list,
- * but for our log; zeroed variables lie behind its file's mapping. */
 /* Memory without a file. */
 static bool is_memory_at(const struct maps_line *line, uint64_t low)
 {
 	return !line->inode && !line->path[0] && line->low == low;
 }
 
+/* Pointers that a program keeps in its own variables lead from there to what failed, and the
+ * register that held one may hold something else by now. The main program comes first in the list,
+ * but for our log; zeroed variables lie behind its file's mapping. */
 static void data_write(struct log_writer *writer)
 {
 	struct maps_walk walk;

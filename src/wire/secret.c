@@ -397,6 +397,29 @@ static void hide_copies(const struct secret_value *value, const char *text, char
 	}
 }
 
+/* In memory a copy may have been overwritten in part, as on a stack that functions have left: then
+ * the half that is whole tells, with what still fits beside it. */
+static void hide_halves(const struct secret_value *value, const char *text, char *bytes, size_t len)
+{
+	size_t half = (value->len + 1) / 2, rest = value->len - half, at, more;
+
+	for (at = 0; half >= SECRET_SHORTEST && at + half <= len; at++) {
+		if (bytes[at] == text[0] && !memcmp(bytes + at, text, half)) {
+			for (more = 0; more < rest && at + half + more < len &&
+				       bytes[at + half + more] == text[half + more];
+			     more++)
+				;
+			cover(bytes, len, at, half + more);
+		} else if (bytes[at] == text[rest] && !memcmp(bytes + at, text + rest, half)) {
+			for (more = 0; more < rest && more < at &&
+				       bytes[at - more - 1] == text[rest - more - 1];
+			     more++)
+				;
+			cover(bytes, len, at - more, half + more);
+		}
+	}
+}
+
 /* One that was cut by the ends of what was copied. */
 static void hide_rests(const struct secret_value *value, const char *text, char *bytes, size_t len)
 {
@@ -424,5 +447,7 @@ void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64
 			continue;
 		hide_copies(value, text, bytes, len);
 		hide_rests(value, text, bytes, len);
+		if (address)
+			hide_halves(value, text, bytes, len);
 	}
 }

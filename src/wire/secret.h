@@ -46,5 +46,7 @@ void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_
 void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments);
 
 /* Puts asterisks over every secret in bytes that were copied from `address` (0: from nowhere). One
- * that the bytes hold only the beginning or the end of is hidden as well. */
+ * that the bytes hold only the beginning or the end of is hidden as well; in memory (an address)
+ * so is what is left of a copy that was overwritten, if half of it is whole. */
+#define SECRET_SOMEWHERE 1u /* in memory, where is not known */
 void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64_t address);

@@ -156,6 +156,11 @@ static void values(void **state)
 	/* Cut by either end. */
 	hides(&list, "me-open and sesame", 0, "******* and ******");
 	hides(&list, "-open and sesam", 0, "-open and sesam");
+	/* In memory a copy may be overwritten in part. */
+	hides(&list, "sesame-## ##ame-open", 0x9000, "*******## ##********");
+	hides(&list, "#sesame-# ##ame-open#", 0, "#sesame-# ##ame-open#");
+	hides(&list, "sesa##e-open", 0x9000, "sesa##******");
+	hides(&list, "sesam##-open", 0x9000, "sesam##-open");
 	/* Short ones only where they stand. */
 	hides(&list, "abc abc", 0x1ffc, "abc ***");
 	/* The place itself, whatever the target has written there meanwhile. */

@@ -16,6 +16,7 @@
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "wire/checksum.h"
+#include "wire/secret.h"
 
 #define IMAGES_MAX 100000u
 #define CRASH_ONLY_EVENTS (8u << 20)
@@ -525,7 +526,7 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 	/* What is fixed holds numbers; where it has bytes of the target, they have been looked at.
 	 */
 	if (rest_bytes)
-		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, 0);
+		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, SECRET_SOMEWHERE);
 	record_seal(at, &head);
 	writer->blobs += type == LOG_BLOB;
 	writer->blocks += type == LOG_BLOCK;

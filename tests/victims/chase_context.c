@@ -1,7 +1,8 @@
 /*
  * Tickets, as many as there happen to be; ticket_void() takes the address of one for a number of 32
  * bits. No run has the bad one at the same place in line, and no function on the stack of the crash
- * is given it: only what the blocks have in common leads to it.
+ * is given it: only what the blocks have in common leads to it. With a small number as its argument
+ * there are so many different numbers of tickets, and the place in line is the same now and then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +36,9 @@ APART static void ticket_void(struct ticket *ticket)
 	*(unsigned int *)((char *)&ticket->price + 4) = 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	long spread = argc > 1 ? atol(argv[1]) : 89;
 	struct timespec now;
 	struct ticket *bad;
 	long total = 0, count;
@@ -45,7 +47,7 @@ int main(void)
 		   "writer chase_context.c:ticket_void\n"
 		   "allocator chase_context.c:ticket_sell\n");
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	count = 10 + now.tv_nsec / 1000 % 89;
+	count = 10 + now.tv_nsec / 1000 % spread;
 	for (long seat = 0; seat < count; seat++)
 		ticket_sell(seat);
 	bad = newest;

@@ -13,7 +13,7 @@
 /* Trials without a failure, and so many times as many as one took until then, until the watch is
  * said to hide it. */
 #define FAILURES_UNWATCHED 2u	/* failing trials whose victim was not watched, until another way */
-#define FAILURES_PER_VICTIM 10u /* …and while some were: keys that hold by chance */
+#define FAILURES_PER_VICTIM 5u /* …and while some were: keys that hold by chance */
 #define QUIET_TRIALS 20u
 #define CROWD 16u /* blocks of a context that live at once: a few of them watched tell little */
 #define QUIET_TIMES 8u
@@ -311,6 +311,15 @@ static uint64_t misses_left(const struct bench *bench)
 	return failed == 0 ? 1 : FAILURES_UNWATCHED - failed;
 }
 
+/* This way leads to the victim by chance, and another one is left. */
+static bool leads_by_chance(const struct bench *bench)
+{
+	uint64_t failed = bench->round.failed;
+
+	return bench->homes.other_way && failed >= FAILURES_PER_VICTIM &&
+	       failed >= FAILURES_PER_VICTIM * bench->round.watched;
+}
+
 static bool enough(struct bench *bench)
 {
 	uint64_t wanted = bench->request->limits.wanted;
@@ -319,9 +328,7 @@ static bool enough(struct bench *bench)
 	    all_proofs(bench))
 		wanted = PROOFS;
 	return (bench->round.watched >= wanted && !awaits_passing(bench)) || bench_hidden(bench) ||
-	       (bench->round.watched == 0 && misses_left(bench) == 0) ||
-	       (bench->homes.other_way && bench->round.failed >= FAILURES_PER_VICTIM &&
-		bench->round.failed >= FAILURES_PER_VICTIM * bench->round.watched);
+	       (bench->round.watched == 0 && misses_left(bench) == 0) || leads_by_chance(bench);
 }
 
 static uint64_t missing(const struct bench *bench, struct rate *seen)
@@ -561,7 +568,8 @@ static bool homes_are_done(struct bench *bench)
 {
 	if (!bench_worth_watching(bench) || bench->round.watched >= bench->request->limits.wanted)
 		return true;
-	return bench->round.watched > 0 && (!bench->homes.other_way || enough(bench));
+	return bench->round.watched > 0 && !leads_by_chance(bench) &&
+	       (!bench->homes.other_way || enough(bench));
 }
 
 static int watch_homes(struct bench *bench, struct err *err)

@@ -12,7 +12,7 @@
 
 /* Trials without a failure, and so many times as many as one took until then, until the watch is
  * said to hide it. */
-#define FAILURES_UNWATCHED 2u	/* failing trials whose victim was not watched, until another way */
+#define FAILURES_UNWATCHED 2u  /* failing trials whose victim was not watched, until another way */
 #define FAILURES_PER_VICTIM 5u /* …and while some were: keys that hold by chance */
 #define QUIET_TRIALS 20u
 #define CROWD 16u /* blocks of a context that live at once: a few of them watched tell little */

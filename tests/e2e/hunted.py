@@ -98,7 +98,7 @@ class Thunder(Hunted):
         assert python[:2] == ["Function._specialise", "Function.vjp"], python
         assert "rule_new" in functions(verdict["victim"]["allocated"]), verdict["victim"]
         assert "executor_construct" in functions(verdict["holder"]["block"]["allocated"]), verdict["holder"]
-        assert doc["tests"] == THUNDER_PAIR, doc["tests"]
+        assert doc["tests"] == THUNDER_PAIR, (doc["tests"], doc["decisions"])
 
 
 class Tagflip(Hunted):

@@ -4,7 +4,6 @@
 #include "case/case.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

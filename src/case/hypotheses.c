@@ -2,7 +2,6 @@
  * The user's hypotheses: each change of status is a row, and the last one holds.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/now.h"
 #include "case/case_inside.h"

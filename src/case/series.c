@@ -3,7 +3,6 @@
  */
 #include "case/case.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/mem.h"

@@ -1,7 +1,6 @@
 /* `redhand doctor`: what works on this machine, and with this program. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cmd/commands.h"
 #include "cmd/common.h"

@@ -1,7 +1,6 @@
 #include "debuginfo/script.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 /* Linux arch/x86/include/uapi/asm/sigcontext.h: the frame's floating-point area carries its own
  * description at offset 464, and the XSAVE header starts at 512. */

@@ -3,7 +3,6 @@
  */
 #include "hunt/bench.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
-
 #include "base/now.h"
 #include "judge/judge.h"
 

@@ -7,8 +7,6 @@
  */
 #include "hunt/bench.h"
 
-#include <stdio.h>
-
 #define POSITION_BITS 24 /* trials of a stage */
 #define STAGE_BITS 24
 

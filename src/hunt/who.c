@@ -9,7 +9,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/judge.h"

@@ -7,7 +7,6 @@
  */
 #include "judge/considerations.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/ledger.h"

@@ -3,8 +3,6 @@
  */
 #include "model/evidence.h"
 
-#include <inttypes.h>
-
 #include "model/said.h"
 #include "model/signature.h"
 

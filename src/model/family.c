@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/cstr.h"
-#include "base/strbuf.h"
 #include "model/test_name.h"
 
 /* Lines of output with as many words, most of them the same: the others are values. */

@@ -5,7 +5,6 @@
 #include "read/sanitizer_report.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

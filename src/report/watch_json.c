@@ -3,7 +3,6 @@
  */
 #include "report/report_watch.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "report/json.h"

@@ -9,8 +9,6 @@
  */
 #include "agent/alloc/python_guarded.h"
 
-#include <stdint.h>
-
 #include "agent/alloc/sampled.h"
 #include "agent/core/agent.h"
 #include "agent/core/real.h"

@@ -1,6 +1,5 @@
 #include "agent/core/memory_budget.h"
 
-#include <fcntl.h>
 #include <string.h>
 
 #include "agent/arch/x86_64.h"

@@ -1,7 +1,6 @@
 #include "agent/core/modules.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stddef.h>
 #include <string.h>

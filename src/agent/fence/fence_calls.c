@@ -10,7 +10,6 @@
  * do not come back) leave us no moment to close a page behind them: what they need stays open.
  */
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/uio.h>
 

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "agent/arch/x86_64.h"
-#include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/guards/canary.h"
 #include "wire/checksum.h"

@@ -1,7 +1,6 @@
 #include "agent/ids/blocks.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "agent/arch/x86_64.h"

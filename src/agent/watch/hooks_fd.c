@@ -8,7 +8,6 @@
  * Nothing else than a comparison while nothing is watched.
  */
 #include <errno.h>
-#include <limits.h>
 #include <linux/close_range.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <time.h>
 

@@ -5,7 +5,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/store_facts.h"

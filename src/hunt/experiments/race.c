@@ -13,7 +13,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "judge/judge.h"

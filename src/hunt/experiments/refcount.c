@@ -15,7 +15,6 @@
  */
 #include "hunt/inquiry.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "read/sweeps.h"

@@ -4,7 +4,6 @@
 #include "report/draw/draw.h"
 
 #include "base/auto.h"
-#include "base/mem.h"
 #include "report/draw/canvas.h"
 
 #define LEFT 70.0

@@ -1,6 +1,5 @@
 #include "studies/heap/heap_findings.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "studies/series/series_findings.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

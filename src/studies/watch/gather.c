@@ -1,7 +1,6 @@
 #include "studies/watch/gather.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

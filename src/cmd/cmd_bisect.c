@@ -136,7 +136,7 @@ static void show(void *ctx, const struct bisect_view *view)
 static void identify(struct strbuf *identity, const struct bisect_options *options,
 		     const struct commit_history *h)
 {
-	AUTO(mem_freep) char *build = options->build ? secret_word(options->build, NULL) : NULL;
+	AUTO(mem_freep) char *build = options->build ? secret_word(options->build) : NULL;
 	uint64_t hash = HASH_START;
 
 	for (size_t i = 0; i < h->commits.count; i++)

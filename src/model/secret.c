@@ -17,7 +17,7 @@ static bool is_file(const char *value, size_t len)
 	return access(name, F_OK) == 0;
 }
 
-static struct secret_span find(const char *word, const char *before, size_t from)
+static struct secret_span find(const char *word, const struct secret_before *before, size_t from)
 {
 	struct secret_span span = secret_find(word, before, from);
 
@@ -26,7 +26,7 @@ static struct secret_span find(const char *word, const char *before, size_t from
 	return span;
 }
 
-char *secret_word(const char *word, const char *before)
+static char *masked(const char *word, const struct secret_before *before)
 {
 	struct strbuf sb = { 0 };
 	struct secret_span span = find(word, before, 0);
@@ -41,13 +41,18 @@ char *secret_word(const char *word, const char *before)
 	return strbuf_take(&sb);
 }
 
+char *secret_word(const char *word)
+{
+	return masked(word, NULL);
+}
+
 void secret_words(char *const *words, struct strv *ret)
 {
-	const char *before = NULL;
+	struct secret_before before = { 0 };
 
 	for (; words && *words; words++) {
-		strv_take(ret, secret_word(*words, before));
-		before = *words;
+		strv_take(ret, masked(*words, &before));
+		secret_before_move(&before, *words);
 	}
 }
 
@@ -60,14 +65,15 @@ typedef void (*value_fn)(void *ctx, const char *value, size_t len);
 
 static void each_value(char *const *words, bool arguments, value_fn fn, void *ctx)
 {
-	const char *before = NULL;
+	struct secret_before before = { 0 };
 
 	for (; words && *words; words++) {
-		struct secret_span span = find(*words, before, 0);
+		struct secret_span span = find(*words, &before, 0);
 
-		for (; span.len > 0; span = find(*words, before, span.at + span.len))
+		for (; span.len > 0; span = find(*words, &before, span.at + span.len))
 			fn(ctx, *words + span.at, span.len);
-		before = arguments ? *words : NULL;
+		if (arguments)
+			secret_before_move(&before, *words);
 	}
 }
 

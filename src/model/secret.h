@@ -10,9 +10,8 @@
 
 #define SECRET_MARK "***" /* stands where a value stood */
 
-/* One word of a command or NAME=VALUE, without its secret. `before`: the word in front of it, or
- * NULL. The caller's to free. */
-char *secret_word(const char *word, const char *before);
+/* One word of a command or NAME=VALUE, without its secret. The caller's to free. */
+char *secret_word(const char *word);
 
 /* A whole command, or variables, likewise. */
 void secret_words(char *const *words, struct strv *ret);

@@ -210,7 +210,7 @@ static void print_command(const struct minimize_result *result, FILE *out)
 		strbuf_adds(&sb, " && ");
 	}
 	for (size_t i = 0; i < result->env.count; i++) {
-		AUTO(mem_freep) char *open = secret_word(result->env.items[i], NULL);
+		AUTO(mem_freep) char *open = secret_word(result->env.items[i]);
 		const char *equals = strchr(open, '=');
 
 		if (!equals)

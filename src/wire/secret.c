@@ -178,31 +178,41 @@ static bool is_mixed(const char *text, size_t len)
 	return digits > 0 && digits < len;
 }
 
+/* How much of `text` is one of the words in a list (a|b), exactly; 0: none. */
+static size_t match_one(const char *text, const char *list)
+{
+	size_t len = strcspn(list, "|");
+
+	while (strncmp(text, list, len) != 0) {
+		if (!list[len])
+			return 0;
+		list += len + 1;
+		len = strcspn(list, "|");
+	}
+	return len;
+}
+
 /* Tokens that say themselves what they are, whatever name they have: how each begins, how many
  * characters follow at least, and which there are besides letters and digits. */
 static const struct {
-	const char *start, *more;
+	const char *starts, *more;
 	size_t least;
 } tokens[] = {
-	{ "ghp_", "", 30 },	    { "gho_", "", 30 },	    { "ghs_", "", 30 },
-	{ "ghu_", "", 30 },	    { "hf_", "", 30 },	    { "AKIA", "", 16 },
-	{ "ASIA", "", 16 },	    { "sk_live_", "", 16 }, { "sk-", "-_", 20 },
-	{ "glpat-", "-_", 16 },	    { "xoxb-", "-", 20 },   { "xoxp-", "-", 20 },
-	{ "github_pat_", "_", 30 }, { "AIza", "-_", 30 },   { "eyJ", "-_.", 30 },
+	{ "ghp_|gho_|ghs_|ghu_|ghr_|hf_|npm_", "", 30 },
+	{ "github_pat_|pypi-|AIza|eyJ|SG.", "-_.", 30 },
+	{ "sk-|xoxa-|xoxb-|xoxp-|xoxr-|xoxs-|glpat-|gldt-|glrt-|dckr_pat_|hvs.", "-_", 20 },
+	{ "AKIA|ASIA|sk_live_|sk_test_|rk_live_|Bearer |ya29.", "-_.~+/=", 16 },
 };
 
 static struct secret_span token_at(const char *word, size_t at)
 {
 	for (size_t i = 0; i < COUNT(tokens); i++) {
-		size_t start = strlen(tokens[i].start), len;
+		size_t start = match_one(word + at, tokens[i].starts), len = start;
 
-		if (strncmp(word + at, tokens[i].start, start) != 0)
-			continue;
-		len = start;
-		while (word[at + len] &&
+		while (start && word[at + len] &&
 		       (is_word(word[at + len]) || strchr(tokens[i].more, word[at + len])))
 			len++;
-		if (len - start >= tokens[i].least && is_mixed(word + at, len))
+		if (len > start && len - start >= tokens[i].least && is_mixed(word + at, len))
 			return (struct secret_span){ at, len };
 	}
 	return none;
@@ -241,8 +251,70 @@ static bool is_login(const char *name, size_t len)
 	return false;
 }
 
-/* -pPASSWORD, -uNAME:PASSWORD. What looks like a word, a number, a path or a setting is none. */
-static struct secret_span attached_at(const char *word, size_t at)
+/* Tools whose passwords have an option of one letter, which with others means something else. Their
+ * names go on with letters, digits and dashes: mysqldump, mariadb-admin. */
+static const struct {
+	const char *names, *options;
+	bool next; /* the value may be the next word */
+} tools[] = {
+	{ "mysql|mariadb|7z|rar|unrar", "p", false },
+	{ "sshpass|login|mongo|twine|cqlsh", "p", true },
+	{ "zip|unzip|sqlcmd|bcp|ipmitool", "P", true },
+	{ "redis-cli|http", "a", true },
+	{ "ldap", "w", true },
+	{ "snmp", "AXc", true },
+	{ "openssl", "kK", true },
+	{ "curl", "b", true },
+};
+
+#define TOOL_STOP " \t\n;&|()\"'`"
+
+/* Is this word such a tool, with this option; 0: with any? */
+static bool is_tool(const char *word, char option, bool next)
+{
+	size_t len = strcspn(word, TOOL_STOP), i, end;
+
+	for (i = 0; i < len; i++)
+		if (word[i] == '/')
+			return is_tool(word + i + 1, option, next);
+	for (i = 0; i < COUNT(tools); i++) {
+		end = match_one(word, tools[i].names);
+		while (end && end < len && (is_word(word[end]) || word[end] == '-'))
+			end++;
+		if (end && end == len &&
+		    (!option || (strchr(tools[i].options, option) && (!next || tools[i].next))))
+			return true;
+	}
+	return false;
+}
+
+#define LOOK_BACK 256u
+
+/* Is -X at `at` an option for a password: of the tool before this word, or of one in this line? */
+static bool is_tools(const char *word, const struct secret_before *before, size_t at, bool next)
+{
+	size_t from = at > LOOK_BACK ? at - LOOK_BACK : 0, i;
+
+	if (word[at] != '-' || !is_word(word[at + 1]))
+		return false;
+	for (i = at; i-- > from && !strchr(";&|\n", word[i]);)
+		if ((i == 0 || strchr(TOOL_STOP "/", word[i - 1])) &&
+		    is_tool(word + i, word[at + 1], next))
+			return true;
+	return at == 0 && before && before->tool && is_tool(before->tool, word[1], next);
+}
+
+void secret_before_move(struct secret_before *before, const char *word)
+{
+	before->word = word;
+	if (word[0] != '-' && is_tool(word, '\0', false))
+		before->tool = word;
+}
+
+/* -pPASSWORD, -uNAME:PASSWORD. What looks like a word, a number, a path or a setting is none, but
+ * with a tool that is known. */
+static struct secret_span attached_at(const char *word, const struct secret_before *before,
+				      size_t at)
 {
 	struct secret_span span;
 
@@ -251,6 +323,8 @@ static struct secret_span attached_at(const char *word, size_t at)
 	if (is_login(word + at, 2))
 		return login_from(word, at + 2);
 	span = value_from(word, at + 2, STOP_WORD);
+	if (span.len && is_tools(word, before, at, false))
+		return span;
 	if ((word[at + 1] != 'p' && word[at + 1] != 'P') || span.len < SECRET_SHORTEST ||
 	    strcspn(word + span.at, "/:=,") < span.len || !is_mixed(word + span.at, span.len))
 		return none;
@@ -271,6 +345,9 @@ static struct secret_span header_at(const char *word, size_t at)
 		end--;
 	end = end && is_quote(word[end - 1]) ? end - 1 : at;
 	start = name_start(word, end);
+	if (end - start == 4 && start > 1 && word[start - 1] == ' ' &&
+	    match(word + start, 4, "pass") && match(word + name_start(word, start - 1), 5, "-pass"))
+		return value_from(word, value, STOP_WORD); /* -passin pass:VALUE */
 	if (end == at && value == at + 1 &&
 	    (start > 0 || word[value] == ':' || memchr(word, '.', end)))
 		return none;
@@ -285,13 +362,21 @@ static bool signs_url(const char *word, size_t start, size_t end)
 		(end - start >= 9 && match(word + end - 9, 9, "signature")));
 }
 
+/* A port, perhaps. */
+static struct secret_span unless_number(const char *word, struct secret_span span)
+{
+	return digits_in(word + span.at, span.len) == span.len ? none : span;
+}
+
 /* NAME=VALUE, --NAME VALUE; the sign is at `at`. */
-static struct secret_span value_at(const char *word, size_t at)
+static struct secret_span value_at(const char *word, const struct secret_before *before, size_t at)
 {
 	size_t start = name_start(word, at);
 
 	if (word[at] == ' ' && (word[start] != '-' || word[at + 1] == '-'))
 		return none;
+	if (word[at] == ' ' && at - start == 2 && is_tools(word, before, start, true))
+		return unless_number(word, value_from(word, at + 1, STOP_WORD));
 	if (is_login(word + start, at - start))
 		return login_from(word, at + 1);
 	if (!secret_name(word + start, at - start) && !signs_url(word, start, at))
@@ -300,34 +385,38 @@ static struct secret_span value_at(const char *word, size_t at)
 }
 
 /* The whole word is a value, or is NAME=VALUE. */
-static struct secret_span whole_word(const char *word, const char *before)
+static struct secret_span whole_word(const char *word, const struct secret_before *before)
 {
-	const char *equals = strchr(word, '=');
+	const char *equals = strchr(word, '='), *option = before ? before->word : NULL;
 	size_t at = equals ? (size_t)(equals - word) : 0;
+	struct secret_span all = { 0, strlen(word) };
 
 	if (equals && name_start(word, at) == 0 && secret_name(word, at))
 		return (struct secret_span){ at + 1, strlen(word + at + 1) };
-	if (before && is_login(before, strlen(before)))
+	if (!option || option[0] != '-')
+		return none;
+	if (is_login(option, strlen(option)))
 		return login_from(word, 0);
-	if (before && before[0] == '-' && word[0] != '-' && !strchr(before, '=') &&
-	    secret_name(before, strlen(before)))
-		return (struct secret_span){ 0, strlen(word) };
-	return none;
+	if (word[0] == '-' || strchr(option, '='))
+		return none;
+	if (option[1] && !option[2] && before->tool && is_tool(before->tool, option[1], true))
+		return unless_number(word, all);
+	return secret_name(option, strlen(option)) ? all : none;
 }
 
-struct secret_span secret_find(const char *word, const char *before, size_t from)
+struct secret_span secret_find(const char *word, const struct secret_before *before, size_t from)
 {
 	struct secret_span span = from == 0 ? whole_word(word, before) : none;
 
 	for (; !span.len && word[from]; from++) {
 		if (from == 0 || word[from - 1] == ' ')
-			span = attached_at(word, from);
+			span = attached_at(word, before, from);
 		if (!span.len && (from == 0 || !in_name(word[from - 1])))
 			span = token_at(word, from);
 		if (!span.len && word[from] == ':')
 			span = header_at(word, from);
 		else if (!span.len && (word[from] == '=' || word[from] == ' '))
-			span = value_at(word, from);
+			span = value_at(word, before, from);
 	}
 	return span;
 }
@@ -352,15 +441,16 @@ void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_
 
 void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments)
 {
-	const char *before = NULL;
+	struct secret_before before = { 0 };
 
 	for (; *words; words++) {
-		struct secret_span span = secret_find(*words, before, 0);
+		struct secret_span span = secret_find(*words, &before, 0);
 
-		for (; span.len; span = secret_find(*words, before, span.at + span.len))
+		for (; span.len; span = secret_find(*words, &before, span.at + span.len))
 			secrets_add(secrets, *words + span.at, span.len,
 				    (uint64_t)(uintptr_t)(*words + span.at));
-		before = arguments ? *words : NULL;
+		if (arguments)
+			secret_before_move(&before, *words);
 	}
 }
 

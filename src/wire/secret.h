@@ -17,11 +17,18 @@ struct secret_span {
 	size_t at, len; /* len 0: there is none */
 };
 
+/* What came before a word in its command: the word, and the last tool whose options of one letter
+ * are known. A zeroed struct: nothing. */
+struct secret_before {
+	const char *word, *tool;
+};
+
+void secret_before_move(struct secret_before *before, const char *word);
+
 /* The first secret at or behind `from` in an argument or an entry of the environment: the value of
- * NAME=VALUE, of --NAME=VALUE, the word behind `before` where that is such an option (NULL: nothing
- * came before), the password in a URL. In a longer text, such as a line for a shell, a header or
- * JSON, likewise: --NAME VALUE, NAME: VALUE. */
-struct secret_span secret_find(const char *word, const char *before, size_t from);
+ * NAME=VALUE, of --NAME=VALUE, the word behind such an option, the password in a URL. In a longer
+ * text, such as a line for a shell, a header or JSON, likewise: --NAME VALUE, NAME: VALUE. */
+struct secret_span secret_find(const char *word, const struct secret_before *before, size_t from);
 
 #define SECRETS_MAX 256u
 #define SECRETS_BYTES (64u << 10)

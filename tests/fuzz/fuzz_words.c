@@ -55,7 +55,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)words_split(text, &words, NULL);
 	strv_deinit(&words);
 	(void)chaos_parse(text, &knobs, NULL);
-	free(secret_word(text, "--password"));
+	secret_words((char *[]){ "--password", text, "mysql", "-p", text, NULL }, &words);
+	strv_deinit(&words);
 	hide(text, strlen(text));
 	free(text);
 	return 0;

@@ -45,7 +45,7 @@ static void names(void **state)
 
 static void is_found(const char *word, const char *before, const char *value)
 {
-	struct secret_span span = secret_find(word, before, 0);
+	struct secret_span span = secret_find(word, &(struct secret_before){ before, NULL }, 0);
 
 	assert_int_equal(span.len, strlen(value));
 	assert_memory_equal(word + span.at, value, span.len);
@@ -105,6 +105,84 @@ static void shapes(void **state)
 	is_found("test_token.c:12", NULL, "");
 	is_found("task-0123456789abcdef0123", NULL, "");
 	is_found("ghp_short1", NULL, "");
+}
+
+/* A command as a list of words, and as a line for a shell: both hide the same. `open`: how it looks
+ * afterwards. */
+static void command(const char *line, const char *open)
+{
+	char words[256], bytes[256], *at = words, *word;
+	struct secret_before before = { 0 };
+	struct secret_span span;
+
+	(void)strcpy(words, line);
+	(void)strcpy(bytes, line);
+	while ((word = strsep(&at, " ")) != NULL) {
+		span = secret_find(word, &before, 0);
+		memset(bytes + (word - words) + span.at, '*', span.len);
+		secret_before_move(&before, word);
+	}
+	assert_string_equal(bytes, open);
+	(void)strcpy(bytes, line);
+	for (span = secret_find(line, NULL, 0); span.len;
+	     span = secret_find(line, NULL, span.at + span.len))
+		memset(bytes + span.at, '*', span.len);
+	assert_string_equal(bytes, open);
+}
+
+static void tools(void **state)
+{
+	static const char *const commands[][2] = {
+		{ "mysql -u root -phunter db", "mysql -u root -p****** db" },
+		{ "/usr/bin/mysqldump -phunter db", "/usr/bin/mysqldump -p****** db" },
+		{ "mariadb-admin -ps ping", "mariadb-admin -p* ping" },
+		{ "timeout 5 mysql db -phunter", "timeout 5 mysql db -p******" },
+		{ "mysql -p db", "mysql -p db" },
+		{ "mysql -P 3306 db", "mysql -P 3306 db" },
+		{ "sshpass -p hunter ssh -p 22 host", "sshpass -p ****** ssh -p 22 host" },
+		{ "sshpass -phunter ssh host", "sshpass -p****** ssh host" },
+		{ "docker login -u me -p hunter host", "docker login -u me -p ****** host" },
+		{ "docker run -p 8080:80 -e TOKEN=abc image",
+		  "docker run -p 8080:80 -e TOKEN=*** image" },
+		{ "redis-cli -a hunter ping", "redis-cli -a ****** ping" },
+		{ "ldapsearch -x -w hunter -b dc=x", "ldapsearch -x -w ****** -b dc=x" },
+		{ "unzip -P hunter a.zip", "unzip -P ****** a.zip" },
+		{ "7z x -phunter a.7z", "7z x -p****** a.7z" },
+		{ "mongosh -p hunter db", "mongosh -p ****** db" },
+		{ "twine upload -p hunter dist", "twine upload -p ****** dist" },
+		{ "snmpwalk -v 3 -A hunter -X other host",
+		  "snmpwalk -v 3 -A ****** -X ***** host" },
+		{ "openssl enc -k hunter -in a", "openssl enc -k ****** -in a" },
+		{ "openssl rsa -passin pass:hunter", "openssl rsa -passin pass:******" },
+		{ "curl -b sid=abc -u me:hunter host", "curl -b ******* -u me:****** host" },
+		{ "curl --oauth2-bearer hunter host", "curl --oauth2-bearer ****** host" },
+		{ "psql postgres://me:hunter@host/db", "psql postgres://me:******@host/db" },
+		{ "kubectl --token=hunter get pods", "kubectl --token=****** get pods" },
+		{ "kubectl create --from-literal=password=hunter",
+		  "kubectl create --from-literal=password=******" },
+		/* The same letters elsewhere. */
+		{ "mkdir -p hunter", "mkdir -p hunter" },
+		{ "cc -pthread -pedantic a.c", "cc -pthread -pedantic a.c" },
+		{ "ssh -p 2222 host", "ssh -p 2222 host" },
+		{ "pytest -p no:cacheprovider -k hunter", "pytest -p no:cacheprovider -k hunter" },
+		{ "find . -path x -prune -print", "find . -path x -prune -print" },
+		{ "mysql_test -p dir -a all", "mysql_test -p dir -a all" },
+		{ "grep -w word -A 3 -b file", "grep -w word -A 3 -b file" },
+		{ "rsync -a a b", "rsync -a a b" },
+		{ "cp -a http2 there", "cp -a http2 there" },
+		{ "mysql db; mkdir -p dir", "mysql db; mkdir -p dir" },
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		command(commands[i][0], commands[i][1]);
+	is_found("run Bearer abcdefgh01234567", NULL, "Bearer abcdefgh01234567");
+	is_found("npm_0123456789abcdefghij0123456789abcd", NULL,
+		 "npm_0123456789abcdefghij0123456789abcd");
+	is_found("xoxs-0123456789-abcdefghij", NULL, "xoxs-0123456789-abcdefghij");
+	is_found("hvs.0123456789abcdefghijAB", NULL, "hvs.0123456789abcdefghijAB");
+	is_found("Bearer of bad news", NULL, "");
+	is_found("npm_config_cache", NULL, "");
+	is_found("SG.test", NULL, "");
 }
 
 /* Lines for a shell, headers, JSON. */
@@ -170,8 +248,8 @@ static void values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names), cmocka_unit_test(words),  cmocka_unit_test(shapes),
-		cmocka_unit_test(texts), cmocka_unit_test(values),
+		cmocka_unit_test(names), cmocka_unit_test(words), cmocka_unit_test(shapes),
+		cmocka_unit_test(tools), cmocka_unit_test(texts), cmocka_unit_test(values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

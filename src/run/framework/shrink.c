@@ -34,7 +34,7 @@ static int env_list(struct framework *f, struct err *err)
 {
 	for (char **entry = environ; *entry; entry++)
 		if (strchr(*entry, '='))
-			strv_take(&f->items, secret_word(*entry, NULL));
+			strv_take(&f->items, secret_word(*entry));
 	return 0;
 }
 

@@ -355,7 +355,7 @@ static int add_portable(const struct making *m, const struct strv *from, struct 
  */
 static void add_variable(struct making *m, const char *entry)
 {
-	AUTO(mem_freep) char *open = secret_word(entry, NULL);
+	AUTO(mem_freep) char *open = secret_word(entry);
 
 	if (!strstr(open, SECRET_MARK)) {
 		strv_take(&m->made->sentinel.trial.env, portable(m, entry));

@@ -331,6 +331,14 @@ static struct secret_span attached_at(const char *word, const struct secret_befo
 	return span;
 }
 
+/* -passin pass:VALUE; the name before the colon. */
+static bool is_passed(const char *word, size_t start, size_t end)
+{
+	return end - start == 4 && start > 1 && word[start - 1] == ' ' &&
+	       match(word + start, 4, "pass") &&
+	       match(word + name_start(word, start - 1), 5, "-pass");
+}
+
 /* NAME: VALUE of a header, "NAME" : VALUE of JSON, or a word that is NAME:VALUE; the colon is at
  * `at`. */
 static struct secret_span header_at(const char *word, size_t at)
@@ -345,9 +353,8 @@ static struct secret_span header_at(const char *word, size_t at)
 		end--;
 	end = end && is_quote(word[end - 1]) ? end - 1 : at;
 	start = name_start(word, end);
-	if (end - start == 4 && start > 1 && word[start - 1] == ' ' &&
-	    match(word + start, 4, "pass") && match(word + name_start(word, start - 1), 5, "-pass"))
-		return value_from(word, value, STOP_WORD); /* -passin pass:VALUE */
+	if (is_passed(word, start, end))
+		return value_from(word, value, STOP_WORD);
 	if (end == at && value == at + 1 &&
 	    (start > 0 || word[value] == ':' || memchr(word, '.', end)))
 		return none;

@@ -133,8 +133,11 @@ static void progressed(void *ctx, const struct series_progress_view *view)
 	struct hunt_board *board = ctx;
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 
-	strbuf_addf(&sb, "%llu trials, %llu failed", (unsigned long long)view->done,
-		    (unsigned long long)view->rate.failed);
+	if (view->done == 0)
+		strbuf_adds(&sb, "no trial has ended yet");
+	else
+		strbuf_addf(&sb, "%llu trial%s, %llu failed", (unsigned long long)view->done,
+			    view->done == 1 ? "" : "s", (unsigned long long)view->rate.failed);
 	if (view->what)
 		strbuf_addf(&sb, ": %s", view->what);
 	/* New ways to fail are news while it is asked how it fails; later stages see them again. */

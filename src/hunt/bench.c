@@ -264,6 +264,8 @@ static void bench_record(void *ctx, const struct run *run, struct trial_record *
 	note_stranger(bench, &shown);
 	if (bench->round.pending)
 		bench_count(bench, shown.failed, shown.wanted);
+	if (shown.stranger && !shown.wanted && observer_of(bench) >= OBSERVE_HEAP)
+		reading_tell_proof(bench->round.reading, &bench->ret->evidence);
 	bench->round.pending = false;
 }
 

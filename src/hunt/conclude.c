@@ -31,7 +31,9 @@ static void add_failure(struct inquiry *inq)
 	struct failure_seen *f = e.failure;
 
 	*f = (struct failure_seen){ .trials = target ? inq->known.summary.rate.trials
-						     : inq->spending.ran - inq->known.clashed,
+					      : inq->spending.ran_failed > 0
+						      ? inq->known.summary.rate.trials
+						      : inq->spending.ran - inq->known.clashed,
 				    .ran = inq->spending.ran,
 				    .ran_failed = inq->spending.ran_failed,
 				    .obstacles = obstacles(inq),

@@ -796,7 +796,7 @@ const struct consideration considerations[] = {
 	{ "not-watched-between", CLASS(INSTANCE_CONFLATION), not_watched_between, DOUBT, NULL },
 	{ "nothing-lost", CLASS(RACE), nothing_lost, DOUBT, NULL },
 	{ "cutter-unknown", CLASS(MAPPING_TRUNCATED), cutter_unknown, DOUBT, NULL },
-	{ "only-disturbed", CLASS(MAPPING_TRUNCATED), only_disturbed, DOUBT, NULL },
+	{ "only-disturbed", CLASS(MAPPING_TRUNCATED) | FAULTS, only_disturbed, DOUBT, NULL },
 	{ "no-memory-test", CLASS(HOST_SUSPECTED), no_memory_test, DOUBT, NULL },
 	{ "writer-caught", CLASS(HOST_SUSPECTED), writer_caught, DOUBT, NULL },
 	{ "damage-apart", STORES | BAD_FREES | CLASS(USE_AFTER_FREE) | CLASS(DANGLING_HOLDER),

@@ -343,6 +343,25 @@ static void add_made(struct facts *facts, const struct experiment_made *more)
 	facts->missed[more->kind] *= chance_missed(telling, more->coverage);
 }
 
+bool facts_only_observed(const struct facts *facts)
+{
+	return facts->failure && facts->failure->failed == 0 && facts->failed > 0;
+}
+
+struct experiment_made facts_disturbed(const struct facts *facts)
+{
+	static const enum experiment_kind kinds[] = { EXPERIMENT_GUARDS, EXPERIMENT_FENCES,
+						      EXPERIMENT_FILL_FREED,
+						      EXPERIMENT_FILL_FRESH };
+	struct experiment_made all = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		all.trials = sum(all.trials, facts->made[kinds[i]].trials);
+		all.telling = sum(all.telling, facts->made[kinds[i]].telling);
+	}
+	return all;
+}
+
 static void count_experiments(struct facts *facts)
 {
 	for (unsigned int i = 0; i < EXPERIMENT_KINDS; i++)

@@ -56,6 +56,12 @@ bool facts_writer_twice(const struct facts *facts);
 #define EVIDENCE_TRIALS(vec) evidence_trials((vec)->items, (vec)->count)
 uint64_t evidence_trials(const struct evidence *const *items, size_t count);
 
+/* It has never failed as it is run, and did so under an observer. */
+bool facts_only_observed(const struct facts *facts);
+
+/* All trials with guards, fences or random contents, and those of them that failed. */
+struct experiment_made facts_disturbed(const struct facts *facts);
+
 /* Did the store change the field? A store of the value that was there did nothing. */
 bool write_changed(const struct write_seen *write);
 

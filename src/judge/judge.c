@@ -135,7 +135,8 @@ static const struct evidence *find_crash(const struct facts *facts, const struct
 	const struct evidence *first = NULL;
 
 	VEC_FOREACH (&facts->list->list, e) {
-		if (e->kind != EVIDENCE_CRASH || !e->failing)
+		if (e->kind != EVIDENCE_CRASH ||
+		    !(e->failing || (facts_only_observed(facts) && evidence_observed(e))))
 			continue;
 		if (proof && proof->main->trial == e->trial)
 			return e;

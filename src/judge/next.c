@@ -66,6 +66,16 @@ static void add_unset(const struct facts *facts, struct verdict *ret)
 	VEC_DEINIT(&seen);
 }
 
+/* A crash that says by itself what it is, and that came in a trial which an observer disturbed. */
+static void add_observed(const struct facts *facts, struct verdict *ret)
+{
+	VEC_FOREACH (&facts->list->list, e)
+		if (e->kind == EVIDENCE_CRASH && evidence_observed(e)) {
+			SAY_TOO(&ret->open, "lead:observed", said_evidence(e), said_number(e->id));
+			return;
+		}
+}
+
 static void add_open_hypotheses(struct verdict *ret)
 {
 	VEC_FOREACH (&ret->ledger, h)
@@ -215,8 +225,13 @@ static void say_never_failed(const struct facts *facts, struct said *ret)
 	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
 	bool clean = guards->trials > 0 && guards->shown + guards->shown_passing == 0;
 
+	struct experiment_made disturbed = facts_disturbed(facts);
+
 	if (f->obstacles & OBSTACLE_TOO_SLOW)
 		SAY(ret, "told:too-slow", said_real(f->limit_s));
+	else if (facts_only_observed(facts) && disturbed.telling > 0)
+		SAY(ret, "told:only-disturbed", said_number(f->trials),
+		    said_number(disturbed.telling), said_number(disturbed.trials));
 	else if (f->trials == 0)
 		SAY(ret, "told:nothing-ended");
 	else
@@ -343,6 +358,7 @@ static void say_nobody(const struct facts *facts, struct verdict *ret)
 void tell_not_caught(const struct facts *facts, struct verdict *ret)
 {
 	ret->needs_user = is_shared(facts) || misread(facts);
+	add_observed(facts, ret);
 	next_step(facts, ret->needs_user, &ret->next);
 	if (!facts->failure || facts->failure->failed > 0) {
 		add_leads(facts, ret);

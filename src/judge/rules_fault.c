@@ -1,6 +1,7 @@
 /*
  * Rules about plain faults: a NULL pointer, a zero divisor, a full stack, an instruction that stops
- * the program. Every run shows them, and no damaged memory is needed to explain them.
+ * the program. Every run shows them, and no damaged memory is needed to explain them. Those that
+ * only trials under an observer show are told, and never firmly.
  */
 #include "judge/rules.h"
 
@@ -65,10 +66,12 @@ static bool fits_class(const struct rule *rule, const struct facts *facts, const
 
 void weigh_fault(const struct rule *rule, const struct facts *facts, struct proof *ret)
 {
-	if (!in_every_run(facts->failure))
+	bool observed = facts_only_observed(facts);
+
+	if (!observed && !in_every_run(facts->failure))
 		return;
 	VEC_FOREACH (&facts->list->list, e) {
-		if (e->kind != EVIDENCE_CRASH || !e->failing)
+		if (e->kind != EVIDENCE_CRASH || !(observed ? evidence_observed(e) : e->failing))
 			continue;
 		if (!fits_class(rule, facts, e)) {
 			ret->main = NULL;
@@ -81,7 +84,8 @@ void weigh_fault(const struct rule *rule, const struct facts *facts, struct proo
 	if (!ret->main)
 		return;
 	ret->fits = true;
-	ret->caught = ret->watched = facts->failure->ran_failed;
+	ret->caught = ret->watched =
+		observed ? EVIDENCE_TRIALS(&ret->pieces) : facts->failure->ran_failed;
 }
 
 /* Who wrote the value last, by the watch on the home that it was read from; NULL. A store of what
@@ -185,11 +189,14 @@ void tell_fault(const struct facts *facts, const struct proof *proof, struct ver
 	const struct experiment_made *guards = &facts->made[EXPERIMENT_GUARDS];
 	const struct experiment_made *fences = &facts->made[EXPERIMENT_FENCES];
 	bool guarded = guards->telling > 0 && guards->shown + guards->shown_passing == 0;
+	struct experiment_made disturbed = facts_disturbed(facts);
 
 	SAY(sentence, "told:fault", fault_part(ret->class, crash),
 	    value ? source_value(facts, value, ret) : said_none(),
 	    said_flag(fences->telling > 0 && fences->shown + fences->shown_passing == 0),
-	    guarded ? said_number(guards->telling + fences->telling) : said_none());
+	    guarded ? said_number(guards->telling + fences->telling) : said_none(),
+	    said_flag(facts_only_observed(facts)), said_number(disturbed.telling),
+	    said_number(disturbed.trials), said_number(facts->failure->trials));
 	if (crash->instruction)
 		ret->instruction = mem_strdup(crash->instruction);
 }

@@ -102,7 +102,14 @@ bool evidence_by_somebody(const struct evidence *evidence)
 
 bool evidence_of_crash(const struct evidence *evidence)
 {
-	return evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_MAPPING;
+	return evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_MAPPING ||
+	       evidence_observed(evidence);
+}
+
+bool evidence_observed(const struct evidence *evidence)
+{
+	return !evidence->failing && said_anything(&evidence->note) &&
+	       (evidence->kind == EVIDENCE_CRASH || evidence->kind == EVIDENCE_FAULT_VALUE);
 }
 
 bool evidence_to_judge(const struct evidence_list *list)

@@ -551,6 +551,10 @@ bool evidence_fenced(const struct evidence *evidence);
 /* Is it what a crash's own record says by itself? Then it is no damage that an observer found. */
 bool evidence_of_crash(const struct evidence *evidence);
 
+/* Is it that, or what the crash could not use, of a trial that an observer has disturbed, and which
+ * did not fail as it is hunted? */
+bool evidence_observed(const struct evidence *evidence);
+
 /* A freed block of a known context was read, and nothing says by whom: its poison came out. */
 bool evidence_by_somebody(const struct evidence *evidence);
 

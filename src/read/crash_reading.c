@@ -254,9 +254,8 @@ static void forget_freed(struct crash *crash)
 			block->telling = false;
 }
 
-/* What the crash itself says. */
-static void tell_crash(const struct crash_reading *crashed, const struct crash *crash,
-		       struct evidence_list *ret)
+void crash_reading_tell_crash(const struct crash_reading *crashed, const struct crash *crash,
+			      struct evidence_list *ret)
 {
 	struct evidence e = evidence_new(EVIDENCE_CRASH, crashed->trial, true);
 
@@ -278,7 +277,7 @@ void crash_reading_tell(const struct crash_reading *crashed, struct symbols *sym
 	int freed = crash_reading_freed_step(crashed);
 
 	if (crash)
-		tell_crash(crashed, crash, ret);
+		crash_reading_tell_crash(crashed, crash, ret);
 	if (backtrack->crooked) {
 		/* What it leads to says nothing. */
 	} else if (freed >= 0) {

@@ -34,6 +34,9 @@ void crash_reading_deinit(struct crash_reading *crashed);
  * file that was cut. */
 void crash_reading_tell(const struct crash_reading *crashed, struct symbols *symbols,
 			const struct crash *crash, struct evidence_list *ret);
+/* Only what the crash itself says, and not the blocks that it leads to. */
+void crash_reading_tell_crash(const struct crash_reading *crashed, const struct crash *crash,
+			      struct evidence_list *ret);
 
 /* The step of the backtrack whose pointer leads into a block that is freed for sure; -1: none. */
 int crash_reading_freed_step(const struct crash_reading *crashed);

@@ -170,14 +170,16 @@ const struct crash_reading *reading_backtrack(struct reading *reading,
 void reading_tell_proof(struct reading *reading, struct evidence_list *ret)
 {
 	const struct crash *crash = reading_crash(reading, CRASH_WHOLE);
+	bool cut = crash && crash->fault == FAULT_MAPPING_SHRANK;
+	size_t from = ret->list.count;
 
-	if (!crash || crash->fault != FAULT_MAPPING_SHRANK)
+	if (!crash || !(cut || crash->fault == FAULT_ABORT || crash_is_plain(crash)))
 		return;
-	crash_reading_tell(reading_backtrack(reading, THROUGH_OBJECTS), reading->of.symbols, crash,
-			   ret);
-	VEC_FOREACH (&ret->list, e)
-		if (e->kind == EVIDENCE_MAPPING && e->trial == reading->of.trial)
-			SAY(&e->note, "noted:observed");
+	crash_reading_tell_crash(reading_backtrack(reading, THROUGH_OBJECTS), crash, ret);
+	for (size_t i = from; i < ret->list.count; i++) {
+		ret->list.items[i].failing = cut;
+		SAY(&ret->list.items[i].note, "noted:observed");
+	}
 }
 
 const struct trial_hits *reading_hits(struct reading *reading)

@@ -62,8 +62,9 @@ const struct crash *reading_crash(struct reading *reading, enum crash_depth dept
 const struct crash_reading *reading_backtrack(struct reading *reading,
 					      enum backtrack_through through);
 
-/* Adds what that crash says by itself, whatever stands in blocks: a file that was cut. Of a trial
- * that an observer has disturbed, which its note says. */
+/* Adds what that crash says by itself, whatever stands in blocks: a file that was cut, a NULL
+ * pointer, a zero divisor, a full stack, an abort. Of a trial that an observer has disturbed, which
+ * its note says; so all but a file that was cut is not `failing`. */
 void reading_tell_proof(struct reading *reading, struct evidence_list *ret);
 
 /* What was caught at watched memory. */

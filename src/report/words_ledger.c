@@ -47,6 +47,7 @@ const struct sentence_row words_ledger[] = {
 	{ "lead:imprecise", "{0} last write{0:s} came in late, so that the writer is not known (trial {1})" },
 	{ "lead:turns", "{0}: a lock may have ordered them, no update was seen to be lost (evidence {1})" },
 	{ "lead:unset", "{0} was zero when its block was allocated and nobody has written it since, in {1} failing trial{1:s}: a value that was never set rather than a bad write (evidence {2})" },
+	{ "lead:observed", "{0}, in a trial with guards, fences or random contents of blocks: they may have brought it out (evidence {1})" },
 	{ "lead:open", "{0}: {1}" },
 
 	{ "decided-by", "{0?trial {0}{2?: }}{1?evidence e{1}{2?: }}{2}" },

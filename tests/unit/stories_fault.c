@@ -210,6 +210,67 @@ static void stopped_in_nameless_code(struct evidence_list *l)
 	}
 }
 
+/* It has never failed as it is run; with guards it did, in every trial. */
+static void only_with_guards(struct evidence_list *l, enum fault_class fault)
+{
+	struct failure_seen *f;
+
+	faults(l, fault);
+	EACH_PIECE(l, e)
+	if (e->kind == EVIDENCE_CRASH) {
+		e->failing = false;
+		SAY(&e->note, "noted:observed");
+	}
+	f = l->list.items[l->list.count - 1].failure;
+	f->failed = f->ran_failed = 0;
+	f->signature[0] = '\0';
+	l->list.items[l->list.count - 1].failing = false;
+	f->ran_failed = 8; /* of the 20 trials of all kinds */
+}
+
+static void null_with_guards_only(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_NULL);
+}
+
+static void division_with_guards_only(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_ARITHMETIC);
+}
+
+static void full_stack_with_guards_only(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_STACK_OVERFLOW);
+}
+
+/* Whoever called abort() knows why. */
+static void abort_with_guards_only(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_ABORT);
+}
+
+static void two_faults_with_guards_only(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_NULL);
+	l->list.items[1].crash->fault = FAULT_ARITHMETIC;
+}
+
+/* What is hunted is another failure: that one is not explained by it. */
+static void null_with_guards_beside_another(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_NULL);
+	EACH_PIECE(l, e)
+	if (e->kind == EVIDENCE_FAILURE)
+		e->failure->failed = 3;
+}
+
+/* … which comes of memory that was read after its free. */
+static void null_with_guards_and_a_freed_block(struct evidence_list *l)
+{
+	only_with_guards(l, FAULT_NULL);
+	add(l, made_freed_use(1, false));
+}
+
 const struct story stories_fault[] = {
 	ROW(null_returned, NULL_POINTER, FIRM, NULL),
 	ROW(null_in_a_cleared_field, NULL_POINTER, FIRM, NULL),
@@ -222,6 +283,14 @@ const struct story stories_fault[] = {
 	ROW(null_and_a_freed_block, USE_AFTER_FREE, DOUBTED, NULL),
 	ROW(null_and_turns, NULL_POINTER, DOUBTED, NULL),
 	ROW(null_and_turns_in_a_success, NULL_POINTER, FIRM, NULL),
+
+	ROW(null_with_guards_only, NULL_POINTER, DOUBTED, NULL),
+	ROW(division_with_guards_only, DIVISION_BY_ZERO, DOUBTED, NULL),
+	ROW(full_stack_with_guards_only, STACK_EXHAUSTED, DOUBTED, NULL),
+	ROW(abort_with_guards_only, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(two_faults_with_guards_only, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(null_with_guards_beside_another, NOT_CAUGHT, DOUBTED, NULL),
+	ROW(null_with_guards_and_a_freed_block, USE_AFTER_FREE, DOUBTED, NULL),
 
 	ROW(divided_by_zero, DIVISION_BY_ZERO, FIRM, NULL),
 	ROW(divided_by_who_knows, DIVISION_BY_ZERO, DOUBTED, NULL),

@@ -81,6 +81,7 @@ static const struct {
 	{ "not-watched-between", "conflation_unwatched", "conflated" },
 	{ "nothing-lost", "race_nothing_lost", "race" },
 	{ "only-disturbed", "mapping_under_guards", "mapping_without_guards_too" },
+	{ "only-disturbed", "null_with_guards_only", "null_returned" },
 	{ "cutter-unknown", "mapping_by_nobody", "mapping" },
 	{ "no-memory-test", "memory_test_clean", "bad_memory" },
 	{ "writer-caught", "signs_but_a_writer", "machine_signs" },

@@ -268,6 +268,34 @@ static unsigned int proven(const char *name, struct evidence_list *ret)
 	return count;
 }
 
+/* What stood in blocks does not matter to these; it does to those that follow. */
+static void a_disturbed_trial_tells_what_needs_no_block(void **state)
+{
+	static const struct {
+		const char *trial;
+		size_t crashes;
+	} trials[] = {
+		{ "fault-null", 1 },	   { "fault-divide", 1 },    { "fault-overflow", 1 },
+		{ "fault-assert", 1 },	   { "fault-trap", 1 },	     { "fault-unmapped", 0 },
+		{ "fault-beyond-ids", 0 }, { "fault-freed-ids", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(trials); i++) {
+		AUTO(evidence_list_deinit) struct evidence_list list = { 0 };
+		size_t crashes = 0;
+
+		assert_int_equal(proven(trials[i].trial, &list), 0);
+		VEC_FOREACH (&list.list, e) {
+			crashes += e->kind == EVIDENCE_CRASH;
+			assert_false(e->failing);
+			assert_true(evidence_observed(e));
+			assert_true(evidence_of_crash(e));
+		}
+		assert_int_equal(crashes, trials[i].crashes);
+	}
+}
+
 static const struct evidence *first(const struct evidence_list *list, enum evidence_kind kind)
 {
 	VEC_FOREACH (&list->list, e)
@@ -392,6 +420,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(python_frames_stand_where_they_run),
 	cmocka_unit_test(a_truncation_is_told_with_its_line),
 	cmocka_unit_test(a_failing_trial_tells_by_itself),
+	cmocka_unit_test(a_disturbed_trial_tells_what_needs_no_block),
 	cmocka_unit_test(a_crooked_pointer_uses_no_freed_block),
 	cmocka_unit_test(what_passed_has_no_crash),
 	cmocka_unit_test(every_death_was_recorded),

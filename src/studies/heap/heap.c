@@ -23,6 +23,7 @@
 #define PLACE_PROOFS 2	    /* with one more placement, once it has shown something */
 #define FENCE_SLACK_MOST 16 /* bytes between a block and its fence */
 #define FEW_TRIALS 20	    /* with fewer per arm only a large effect can show */
+#define PROOFS_MAX 24	    /* pieces that crashes leave, of which all say the same */
 
 struct heap {
 	const struct heap_request *request;
@@ -243,7 +244,8 @@ static void heap_examine(void *ctx, const struct trial_result *result, struct re
 	if (crash) /* one that shows a freed block is a finding like the others */
 		findings_add_crash(&trial, crash, heap->report);
 	/* Of damage that was seen, the crash may be no more than what came of it. */
-	if (crash && !findings_in(heap->report, trial.number))
+	if (crash && !findings_in(heap->report, trial.number) &&
+	    heap->report->crashes.list.count < PROOFS_MAX)
 		reading_tell_proof(reading, &heap->report->crashes);
 	sweeps_read(reading, crash, heap->report);
 	/* There is something to be found: from now on with guards around every block. */

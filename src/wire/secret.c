@@ -428,6 +428,46 @@ struct secret_span secret_find(const char *word, const struct secret_before *bef
 	return span;
 }
 
+/* Pieces of four bytes, by which memory is searched: how many follow each other in a secret is a
+ * piece of it, wherever the rest has gone. */
+#define GRAM 4u
+#define PIECE_GRAMS 3u /* six bytes */
+
+static uint32_t gram_of(const char *at)
+{
+	uint32_t gram;
+
+	memcpy(&gram, at, sizeof(gram));
+	return gram;
+}
+
+static uint32_t gram_slot(uint32_t gram)
+{
+	return (gram * 0x9e3779b1u) >> (32 - SECRETS_GRAM_BITS);
+}
+
+static bool is_gram(const struct secrets *secrets, const char *at)
+{
+	uint32_t gram = gram_of(at), next = secrets->heads[gram_slot(gram)];
+
+	while (next && gram_of(secrets->text + next - 1) != gram)
+		next = secrets->next[next - 1];
+	return next;
+}
+
+static void grams_add(struct secrets *secrets, uint32_t at, uint32_t end)
+{
+	uint16_t *head;
+
+	for (; at + GRAM <= end; at++) {
+		if (is_gram(secrets, secrets->text + at))
+			continue;
+		head = &secrets->heads[gram_slot(gram_of(secrets->text + at))];
+		secrets->next[at] = *head;
+		*head = (uint16_t)(at + 1);
+	}
+}
+
 void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_t address)
 {
 	struct secret_value *at = &secrets->values[secrets->count];
@@ -444,6 +484,8 @@ void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_
 	memcpy(secrets->text + secrets->used, value, kept);
 	secrets->used += (uint32_t)kept;
 	secrets->count++;
+	if (kept >= SECRET_SHORTEST)
+		grams_add(secrets, at->at, secrets->used);
 }
 
 void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments)
@@ -494,26 +536,25 @@ static void hide_copies(const struct secret_value *value, const char *text, char
 	}
 }
 
-/* In memory a copy may have been overwritten in part, as on a stack that functions have left: then
- * the half that is whole tells, with what still fits beside it. */
-static void hide_halves(const struct secret_value *value, const char *text, char *bytes, size_t len)
+/* In memory a copy may begin or end in the middle, be longer than what was copied, or be
+ * overwritten in part, as on a stack that functions have left: six bytes in a row tell, at the ends
+ * of what was copied four. Every third place is looked at, for six bytes have three. */
+static void hide_pieces(const struct secrets *secrets, char *bytes, size_t len)
 {
-	size_t half = (value->len + 1) / 2, rest = value->len - half, at, more;
+	size_t last = len - GRAM, at = 0, from, to;
 
-	for (at = 0; half >= SECRET_SHORTEST && at + half <= len; at++) {
-		if (bytes[at] == text[0] && !memcmp(bytes + at, text, half)) {
-			for (more = 0; more < rest && at + half + more < len &&
-				       bytes[at + half + more] == text[half + more];
-			     more++)
-				;
-			cover(bytes, len, at, half + more);
-		} else if (bytes[at] == text[rest] && !memcmp(bytes + at, text + rest, half)) {
-			for (more = 0; more < rest && more < at &&
-				       bytes[at - more - 1] == text[rest - more - 1];
-			     more++)
-				;
-			cover(bytes, len, at - more, half + more);
-		}
+	if (len < GRAM)
+		return;
+	for (; at <= last; at = at < last && last - at < PIECE_GRAMS ? last : at + PIECE_GRAMS) {
+		if (!is_gram(secrets, bytes + at))
+			continue;
+		for (from = at; from && is_gram(secrets, bytes + from - 1); from--)
+			;
+		for (to = at; to < last && is_gram(secrets, bytes + to + 1); to++)
+			;
+		if (to - from + 1 >= PIECE_GRAMS || from == 0 || to == last)
+			cover(bytes, len, from, to - from + GRAM);
+		at = to;
 	}
 }
 
@@ -543,8 +584,9 @@ void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64
 		if (value->len < SECRET_SHORTEST)
 			continue;
 		hide_copies(value, text, bytes, len);
-		hide_rests(value, text, bytes, len);
-		if (address)
-			hide_halves(value, text, bytes, len);
+		if (!address)
+			hide_rests(value, text, bytes, len);
 	}
+	if (address)
+		hide_pieces(secrets, bytes, len);
 }

@@ -33,6 +33,7 @@ struct secret_span secret_find(const char *word, const struct secret_before *bef
 #define SECRETS_MAX 256u
 #define SECRETS_BYTES (64u << 10)
 #define SECRET_BYTES 4096u /* kept of one value; its place in memory is known whole */
+#define SECRETS_GRAM_BITS 12
 #define SECRET_SHORTEST 6u /* shorter values are hidden in their own places only */
 
 /* Values that must not be shown. A zeroed struct is an empty list. */
@@ -44,6 +45,8 @@ struct secrets {
 		uint32_t at, len; /* the beginning of it, in text[] */
 	} values[SECRETS_MAX];
 	char text[SECRETS_BYTES];
+	/* Four bytes of text each: where the first of a chain begins, plus one, and the next. */
+	uint16_t heads[1u << SECRETS_GRAM_BITS], next[SECRETS_BYTES];
 };
 
 /* What does not fit is left out; `address` 0 when only the text counts. */
@@ -52,8 +55,8 @@ void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_
 /* The secrets of a list of arguments, or of an environment, that ends with NULL. */
 void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments);
 
-/* Puts asterisks over every secret in bytes that were copied from `address` (0: from nowhere). One
- * that the bytes hold only the beginning or the end of is hidden as well; in memory (an address)
- * so is what is left of a copy that was overwritten, if half of it is whole. */
+/* Puts asterisks over every secret in bytes that were copied from `address` (0: from nowhere, a
+ * text). Of a text, what it holds only the beginning or the end of is hidden as well; in memory (an
+ * address) every piece of six bytes, and of four where the bytes begin or end. */
 #define SECRET_SOMEWHERE 1u /* in memory, where is not known */
 void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64_t address);

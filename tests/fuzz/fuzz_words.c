@@ -24,6 +24,7 @@ static void hide(const char *text, size_t len)
 
 	memcpy(copy, text, len + 1);
 	secrets.count = secrets.used = 0;
+	memset(secrets.heads, 0, sizeof(secrets.heads));
 	secrets_add(&secrets, text, half, 0);
 	secrets_hide(&secrets, copy, len, 0);
 	if (half >= SECRET_SHORTEST && half <= SECRET_BYTES && memcmp(copy, text, half) == 0 &&

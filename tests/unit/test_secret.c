@@ -234,22 +234,59 @@ static void values(void **state)
 	/* Cut by either end. */
 	hides(&list, "me-open and sesame", 0, "******* and ******");
 	hides(&list, "-open and sesam", 0, "-open and sesam");
-	/* In memory a copy may be overwritten in part. */
+	/* In memory every piece of six bytes tells, at the ends of what was copied four. */
 	hides(&list, "sesame-## ##ame-open", 0x9000, "*******## ##********");
+	hides(&list, "#sesame-# #me-ope#", 0x9000, "#*******# #******#");
+	hides(&list, "#same-o# #e-ope#", 0x9000, "#******# #e-ope#");
+	hides(&list, "same# #me-o", 0x9000, "****# #****");
+	hides(&list, "ame# #me-", 0x9000, "ame# #me-");
+	hides(&list, "ame-", 0x9000, "****");
+	hides(&list, "ame", 0x9000, "ame");
 	hides(&list, "#sesame-# ##ame-open#", 0, "#sesame-# ##ame-open#");
-	hides(&list, "sesa##e-open", 0x9000, "sesa##******");
-	hides(&list, "sesam##-open", 0x9000, "sesam##-open");
 	/* Short ones only where they stand. */
 	hides(&list, "abc abc", 0x1ffc, "abc ***");
 	/* The place itself, whatever the target has written there meanwhile. */
 	hides(&list, "0123456789", 0xffc, "0123******");
 }
 
+/* Every window of memory over every copy, whole or with a byte of it written over: no six bytes of
+ * it are left, nor four at an end. */
+static void windows(void **state)
+{
+	static const char value[] = "k0-Zebra/Quartz+77=Jolt.Vex_Wax";
+	const size_t len = sizeof(value) - 1;
+	static struct secrets list;
+	char memory[96], window[96], part[8] = { 0 };
+
+	secrets_add(&list, value, len, 0x1000);
+	for (size_t cut = 0; cut <= len; cut++)
+		for (size_t from = 0; from < 64; from++)
+			for (size_t bytes = 1; from + bytes <= sizeof(memory); bytes++) {
+				memset(memory, '.', sizeof(memory));
+				memcpy(memory + 32, value, len);
+				memory[32 + cut] = '#';
+				memcpy(window, memory + from, bytes);
+				secrets_hide(&list, window, bytes, SECRET_SOMEWHERE);
+				for (size_t i = 0; i + 6 <= len; i++) {
+					memcpy(part, value + i, 6);
+					assert_null(memmem(window, bytes, part, 6));
+					assert_false(bytes >= 4 && !memcmp(window, part, 4));
+					assert_false(bytes >= 4 &&
+						     !memcmp(window + bytes - 4, part, 4));
+				}
+				for (size_t i = 0; i < bytes; i++)
+					assert_true(window[i] == memory[from + i] ||
+						    (window[i] == '*' &&
+						     strchr(value, memory[from + i])));
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names), cmocka_unit_test(words), cmocka_unit_test(shapes),
-		cmocka_unit_test(tools), cmocka_unit_test(texts), cmocka_unit_test(values),
+		cmocka_unit_test(names),   cmocka_unit_test(words), cmocka_unit_test(shapes),
+		cmocka_unit_test(tools),   cmocka_unit_test(texts), cmocka_unit_test(values),
+		cmocka_unit_test(windows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 
 #define LANES_MAX 16384u
 #define EXIT_ROUNDS 3u
@@ -146,6 +147,7 @@ static void lane_open(struct thread *self, uint64_t stack_high)
 	row->start_monotonic_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	row->end_monotonic_ns = 0;
 	(void)raw_syscall2(SYS_prctl, PR_GET_NAME, row->name);
+	secret_hide_sigsafe(row->name, sizeof(row->name), SECRET_SOMEWHERE);
 	row->tid = self->tid;
 	__atomic_fetch_add(&log_map.header->threads_seen, 1, __ATOMIC_RELAXED);
 	event.stack_high = stack_high;

@@ -16,7 +16,6 @@
 #include "agent/core/text.h"
 #include "agent/core/thread.h"
 #include "wire/checksum.h"
-#include "wire/secret.h"
 
 #define IMAGES_MAX 100000u
 #define CRASH_ONLY_EVENTS (8u << 20)
@@ -506,6 +505,28 @@ static void record_head(struct log_record *head, const struct log_writer *writer
 	head->owner = writer->owner;
 }
 
+/* Names of files and lists of them are texts. Hits are sealed without secrets. Everything else may
+ * hold memory of the target, also what is of a fixed size. */
+static void record_hide(enum log_record_type type, unsigned char *fixed, size_t fixed_bytes,
+			unsigned char *rest, size_t rest_bytes)
+{
+	const struct log_blob *blob = (const struct log_blob *)fixed;
+	uint64_t address = SECRET_SOMEWHERE;
+
+	if (type == LOG_HIT || type == LOG_HIT_BYTES)
+		return;
+	if (type == LOG_MODULE || type == LOG_IMAGE || type == LOG_HOOK ||
+	    (type == LOG_BLOB && (blob->kind == LOG_BLOB_MAPS || blob->kind == LOG_BLOB_PATH ||
+				  blob->kind == LOG_BLOB_COMMAND)))
+		address = 0;
+	else
+		secret_hide_sigsafe(fixed, fixed_bytes, address);
+	if (type == LOG_BLOB && blob->kind == LOG_BLOB_XSTATE)
+		secret_hide_registers_sigsafe(rest, rest_bytes, 16);
+	else if (rest_bytes)
+		secret_hide_sigsafe(rest, rest_bytes, address);
+}
+
 uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type, const void *fixed,
 			    size_t fixed_bytes, const void *rest, size_t rest_bytes)
 {
@@ -523,10 +544,8 @@ uint64_t log_append_sigsafe(struct log_writer *writer, enum log_record_type type
 		memcpy(at + sizeof(head), fixed, fixed_bytes);
 	if (rest_bytes)
 		memcpy(at + sizeof(head) + fixed_bytes, rest, rest_bytes);
-	/* What is fixed holds numbers; where it has bytes of the target, they have been looked at.
-	 */
-	if (rest_bytes)
-		secret_hide_sigsafe(at + sizeof(head) + fixed_bytes, rest_bytes, SECRET_SOMEWHERE);
+	record_hide(type, at + sizeof(head), fixed_bytes, at + sizeof(head) + fixed_bytes,
+		    rest_bytes);
 	record_seal(at, &head);
 	writer->blobs += type == LOG_BLOB;
 	writer->blocks += type == LOG_BLOCK;

@@ -92,20 +92,24 @@ static bool plan_load(void)
 	return true;
 }
 
-/* The command line as /proc has it. The words lie behind each other where the kernel put them; who
- * was forked asks it. Returns how long it is. */
-static size_t command_line(char *const *argv, char *buffer, size_t cap, const char **ret)
+/* The command line as /proc has it, without secrets. The words lie behind each other where the
+ * kernel put them; who was forked asks it. Returns how long it is. */
+static size_t command_line(char *const *argv, char *buffer, size_t cap)
 {
-	const char *end;
+	const char *start = argv ? argv[0] : NULL, *end = start;
+	size_t bytes;
 
-	*ret = argv ? argv[0] : NULL;
-	if (*ret) {
-		for (end = *ret; *argv == end && (size_t)(end - *ret) < cap; argv++)
+	if (start) {
+		while (*argv++ == end && (size_t)(end - start) < cap)
 			end += strlen(end) + 1;
-		return (size_t)(end - *ret) < cap ? (size_t)(end - *ret) : cap;
+		bytes = (size_t)(end - start) < cap ? (size_t)(end - start) : cap;
+		memcpy(buffer, start, bytes);
+	} else {
+		bytes = maps_text_sigsafe("/proc/self/cmdline", buffer, cap);
 	}
-	*ret = buffer;
-	return maps_text_sigsafe("/proc/self/cmdline", buffer, cap);
+	buffer[bytes] = '\0';
+	secret_hide_command(buffer, bytes);
+	return bytes;
 }
 
 /* What this image is: for the tool, which sees only pids. `argv`: as it was started with, or NULL.
@@ -113,7 +117,6 @@ static size_t command_line(char *const *argv, char *buffer, size_t cap, const ch
 static void image_record(uint64_t stack_high, char *const *argv)
 {
 	char command[4096];
-	const char *words;
 	struct log_image image;
 	struct log_writer writer;
 	size_t bytes;
@@ -132,9 +135,9 @@ static void image_record(uint64_t stack_high, char *const *argv)
 	(void)log_begin_sigsafe(&writer, LOG_IMAGE, &image, sizeof(image));
 	if (got >= (long)sizeof(image.exe))
 		log_blob_sigsafe(&writer, LOG_BLOB_PATH, 0, 0, command, (size_t)got);
-	bytes = command_line(argv, command, sizeof(command), &words);
+	bytes = command_line(argv, command, sizeof(command) - 1);
 	if (bytes)
-		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, words, bytes);
+		log_blob_sigsafe(&writer, LOG_BLOB_COMMAND, 0, 0, command, bytes);
 }
 
 static bool with_ids(void)

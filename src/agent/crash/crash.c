@@ -20,6 +20,7 @@
 #include "agent/core/memory.h"
 #include "agent/core/modules.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 #include "agent/core/signals.h"
 #include "agent/core/start.h"
 #include "agent/core/text.h"
@@ -755,6 +756,7 @@ static void record_end(struct log_writer *writer, const struct log_crash *crash,
 static uint64_t record_make(uint64_t started, const struct log_crash *crash,
 			    const ucontext_t *context)
 {
+	struct log_crash told = *crash;
 	struct log_writer writer;
 
 	if (!writer_choose(&writer, crash))
@@ -766,7 +768,8 @@ static uint64_t record_make(uint64_t started, const struct log_crash *crash,
 		if (agent_switch.ids)
 			(void)modules_generation_sigsafe();
 	}
-	if (!log_begin_sigsafe(&writer, LOG_CRASH, crash, sizeof(*crash)))
+	secret_hide_registers_sigsafe(told.gregs, sizeof(told.gregs), 8);
+	if (!log_begin_sigsafe(&writer, LOG_CRASH, &told, sizeof(told)))
 		return 0;
 	parts_write(&writer, crash, context);
 	record_end(&writer, crash, started);

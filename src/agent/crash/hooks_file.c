@@ -22,6 +22,7 @@
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 #include "agent/core/text.h"
 #include "agent/ids/context.h"
 #include "agent/python/interpreter.h"
@@ -91,6 +92,7 @@ static __attribute__((noinline)) void cut_record(struct guard *guard,
 	if (agent_switch.ids)
 		cut.context = context_find(guard, caller);
 	arch_callee_registers(&cut.registers);
+	secret_hide_registers_sigsafe(&cut.registers, sizeof(cut.registers), 8);
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	(void)log_begin_sigsafe(&writer, LOG_TRUNCATION, &cut, sizeof(cut));
 	if (fd >= 0) {

@@ -13,6 +13,7 @@
 #include "agent/core/lanes.h"
 #include "agent/core/log.h"
 #include "agent/core/memory.h"
+#include "agent/core/secret.h"
 #include "agent/core/signals.h"
 #include "agent/core/spin.h"
 #include "agent/fence/fence_inside.h"
@@ -182,6 +183,7 @@ static void record(const struct fence_seen *seen, const struct block *block,
 	record.code_bytes = (uint32_t)memory_read_sigsafe(record.code, greg(context, REG_RIP),
 							  sizeof(record.code));
 	memcpy(record.gregs, context->uc_mcontext.gregs, sizeof(record.gregs));
+	secret_hide_registers_sigsafe(record.gregs, sizeof(record.gregs), 8);
 	if (block)
 		view.block = *block;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);

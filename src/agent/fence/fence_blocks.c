@@ -13,6 +13,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/log.h"
 #include "agent/core/real.h"
+#include "agent/core/secret.h"
 #include "agent/core/signals.h"
 #include "agent/core/thread.h"
 #include "agent/core/told.h"
@@ -258,6 +259,7 @@ static void damage_tell(const struct fence_slot *slot, const struct slack *slack
 		record.expected[i] = slack_byte(guard, first + i);
 		record.found[i] = *(const uint8_t *)(first + i);
 	}
+	secret_hide_sigsafe(record.found, record.bytes, first);
 	damage_stamp_sigsafe(&record, false);
 	if (block)
 		view.block = *block;

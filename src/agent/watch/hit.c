@@ -34,8 +34,9 @@ struct catch
 	uint32_t call;	 /* LOG_HIT_KERNEL */
 	uint64_t old[WATCH_WORDS], new[WATCH_WORDS];
 	uint64_t age;
-	bool first; /* of its writer */
-	bool kept;  /* for good: the first of its writer, and a few more */
+	bool changed; /* the value; secrets in it are hidden later */
+	bool first;   /* of its writer */
+	bool kept;    /* for good: the first of its writer, and a few more */
 	const ucontext_t *context;
 };
 
@@ -87,7 +88,6 @@ static struct log_writer_row *writer_row(uint64_t rip, uint32_t watch, bool *ret
  * starts, need not be what it does later. */
 static void writer_count(struct log_writer_row *row, uint64_t number, struct catch *catch)
 {
-	bool changed = memcmp(catch->old, catch->new, sizeof(catch->old)) != 0;
 	uint64_t count;
 
 	catch->kept = catch->first;
@@ -95,7 +95,7 @@ static void writer_count(struct log_writer_row *row, uint64_t number, struct cat
 		return;
 	count = __atomic_add_fetch(&row->count, 1, __ATOMIC_RELAXED);
 	catch->kept |= count <= KEPT_MAX && (count & (count - 1)) == 0;
-	if (changed)
+	if (catch->changed)
 		__atomic_fetch_add(&row->changed, 1, __ATOMIC_RELAXED);
 	if (!row->first_hit)
 		row->first_hit = number;
@@ -165,9 +165,10 @@ static void stack_fill(struct log_hit *hit, unsigned char *to, uint64_t rsp)
 		bytes = self->stack_high - from;
 	while (bytes && !watch_read_sigsafe(to, from, (uint32_t)bytes))
 		bytes = bytes > 1024 ? bytes / 2 : 0;
+	bytes &= ~7ull;
 	secret_hide_sigsafe(to, bytes, from);
 	hit->stack_address = from;
-	hit->stack_bytes = (uint32_t)(bytes & ~7ull);
+	hit->stack_bytes = (uint32_t)bytes;
 	hit->stack_high = self ? self->stack_high : 0;
 }
 
@@ -196,8 +197,12 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	memcpy(hit->new, catch->new, sizeof(hit->new));
 	for (i = 0; i < LOG_GREGS; i++)
 		hit->gregs[i] = greg(catch->context, (int)i);
+	secret_hide_registers_sigsafe(hit->gregs, sizeof(hit->gregs), 8);
 	if (arch_vectors_sigsafe(catch->context, &hit->vectors))
 		hit->flags |= LOG_HIT_WITH_VECTORS;
+	if (hit->flags & LOG_HIT_WITH_VECTORS)
+		secret_hide_registers_sigsafe(hit->vectors.vectors, sizeof(hit->vectors.vectors),
+					      16);
 }
 
 /* A block goes on behind what is watched as well as before it. NULL: it cannot be read. */
@@ -311,7 +316,7 @@ static void last_note(const struct catch *catch, uint64_t number)
 	at->bytes = armed->bytes;
 	at->flags = catch->flags;
 	at->count++;
-	if (memcmp(catch->old, catch->new, sizeof(catch->old)) != 0)
+	if (catch->changed)
 		at->changed_hit = number;
 	at->check = log_last_sum(at);
 }
@@ -379,13 +384,14 @@ static void catch_tell(struct catch *catch)
 {
 	const struct watch_armed *armed = catch->armed;
 	struct log_watch_row *row = &watch_state.area->rows[armed->watch];
-	bool alongside = catch->flags & LOG_HIT_ALONGSIDE;
+	bool alongside = catch->flags & LOG_HIT_ALONGSIDE, over;
 	struct log_writer_row *who;
 	uint64_t number;
 
+	catch->changed = memcmp(catch->old, catch->new, sizeof(catch->old)) != 0;
 	if (!alongside) {
 		__atomic_fetch_add(&row->hits, 1, __ATOMIC_RELAXED);
-		if (!memcmp(catch->old, catch->new, sizeof(catch->old)))
+		if (!catch->changed)
 			__atomic_fetch_add(&row->unchanged, 1, __ATOMIC_RELAXED);
 		if (armed->row->number == catch->number)
 			__atomic_fetch_add(&armed->row->hits, 1, __ATOMIC_RELAXED);
@@ -393,6 +399,9 @@ static void catch_tell(struct catch *catch)
 	catch->age = age_of(armed);
 	if (!counts(catch))
 		return;
+	over = count_is_over(catch);
+	secret_hide_sigsafe(catch->old, armed->bytes, armed->address);
+	secret_hide_sigsafe(catch->new, armed->bytes, armed->address);
 	if (!alongside)
 		__atomic_fetch_add(&row->matched, 1, __ATOMIC_RELAXED);
 	number = __atomic_add_fetch(&watch_state.hit_count, 1, __ATOMIC_RELAXED);
@@ -402,7 +411,7 @@ static void catch_tell(struct catch *catch)
 								: 0),
 			 &catch->first);
 	writer_count(who, number, catch);
-	catch->kept |= count_is_over(catch);
+	catch->kept |= over;
 	hit_write(catch, number);
 	last_note(catch, number);
 	stop_here(watch_state.plans[armed->watch]);

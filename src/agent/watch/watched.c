@@ -6,6 +6,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/clock.h"
 #include "agent/core/log.h"
+#include "agent/core/secret.h"
 #include "agent/core/thread.h"
 #include "agent/watch/unexplained_changes.h"
 #include "agent/watch/watch_ptrace.h"
@@ -49,7 +50,9 @@ void watched_row_begin(struct watch_armed *armed, uint64_t number, uint32_t cont
 	row->begin_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	row->context = context;
 	row->lane = thread_self ? thread_self->lane : UINT32_MAX;
-	row->first_value = row->last_value = row->last_seen = armed->last[0];
+	row->first_value = armed->last[0];
+	secret_hide_sigsafe(&row->first_value, sizeof(row->first_value), row->address);
+	row->last_value = row->last_seen = row->first_value;
 	watched_row_seal(row);
 	armed->row = row;
 	watch_state.area->watched_count = number;
@@ -97,6 +100,8 @@ static void changed_write(struct watch_armed *armed, uint64_t number,
 	memcpy(armed->noted, words, sizeof(armed->noted));
 	memcpy(changed.expected, armed->last, sizeof(changed.expected));
 	memcpy(changed.found, words, sizeof(changed.found));
+	secret_hide_sigsafe(changed.expected, changed.bytes, changed.address);
+	secret_hide_sigsafe(changed.found, changed.bytes, changed.address);
 	if (!armed->paged)
 		unexplained_look_sigsafe(armed->row->hits, &changed);
 	log_event_sigsafe(LOG_WATCH_CHANGED, &changed, sizeof(changed));
@@ -142,6 +147,8 @@ void watch_end(struct watch_armed *armed, enum log_watched_end why)
 	row->end_ns = clock_ns_sigsafe(CLOCK_MONOTONIC);
 	row->last_seen = armed->last[0];
 	row->last_value = words[0];
+	secret_hide_sigsafe(&row->last_seen, sizeof(row->last_seen), row->address);
+	secret_hide_sigsafe(&row->last_value, sizeof(row->last_value), row->address);
 	watched_row_seal(row);
 	if (why == LOG_WATCHED_DISPLACED)
 		watch_state.area->rows[armed->watch].displaced++;

@@ -61,6 +61,18 @@ void tell_reported(const struct proof *proof, struct verdict *ret, struct said *
 	stack_copy(&ret->other, &r->other);
 	if (!r->block)
 		return;
+	/* A variable of a function is no block: nobody allocated or freed it. */
+	if (r->block->key && r->block->allocated.count > 0) {
+		const struct frame *owner = stack_site(&r->block->allocated);
+
+		ret->home = (struct home){ .kind = HOME_STACK,
+					   .name = owner && owner->function
+							   ? mem_strdup(owner->function)
+							   : NULL,
+					   .field = mem_strdup(r->block->key),
+					   .len = r->block->size };
+		return;
+	}
 	ret->victim = block_life_dup(r->block);
 	stack_copy(&ret->freed_by, &r->block->freed);
 	ret->home = (struct home){ .kind = HOME_ADDRESS, .address = r->block->value };

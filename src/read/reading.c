@@ -207,6 +207,27 @@ static size_t read_stream(const struct reading *reading, const char *stream, cha
 	return len;
 }
 
+/* The C library stops a program that was built with _FORTIFY_SOURCE before one of its own functions
+ * writes behind an object whose size the compiler knew. Its message goes by. */
+static void stopped_by_library(struct reading *reading, struct reported *ret)
+{
+	const struct crash *crash = reading_crash(reading, CRASH_SITE);
+	const struct frame *site = crash ? stack_site(&crash->stack) : NULL;
+	const char *what = site && crash->abort_message
+				   ? strstr(crash->abort_message, "buffer overflow")
+				   : NULL;
+	const char *end = what ? strstr(what, " ***") : NULL;
+
+	if (!end)
+		return;
+	*ret = (struct reported){ .kind = REPORTED_OVERFLOW,
+				  .tool = mem_strdup("_FORTIFY_SOURCE"),
+				  .what = mem_strndup(what, (size_t)(end - what)),
+				  .write = true };
+	for (size_t i = (size_t)(site - crash->stack.frames); i < crash->stack.count; i++)
+		(void)stack_push(&ret->user, &crash->stack.frames[i]);
+}
+
 const struct reported *reading_reported(struct reading *reading)
 {
 	if (begin(reading, PART_REPORTED)) {
@@ -217,6 +238,8 @@ const struct reported *reading_reported(struct reading *reading)
 			(void)sanitizer_report_read(
 				text, read_stream(reading, "stdout", text, REPORT_MAX),
 				&reading->reported);
+		if (!reading->reported.tool)
+			stopped_by_library(reading, &reading->reported);
 	}
 	return reading->reported.tool ? &reading->reported : NULL;
 }

@@ -360,6 +360,8 @@ static bool asan_region(struct report *report, const char *line)
 
 	if (!located)
 		return false;
+	/* Of a variable the function's own frame follows: it is no caller of whoever came here. */
+	report->into = begins(located, "in stack of ") ? &block_of(&report->seen)->allocated : NULL;
 	region = strstr(located, "-byte region [");
 	if (region) {
 		const char *size = region;

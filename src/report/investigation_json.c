@@ -61,7 +61,7 @@ static json_t *verdict_json(const struct investigation *inv)
 	const struct verdict *v = &inv->verdict;
 
 	return OBJECT(
-		KEY("class", verdict_class_name(v->class)), KEY("words", words_class(v->class)),
+		KEY("class", verdict_class_name(v->class)), KEY("words", words_verdict_of(v)),
 		MEMBERS(v, firm, sentence, caught, watched, trials),
 		KEY("reidentified", keys_json(inv)),
 		KEY("signature", OR_NULL(v->signature[0] != '\0', v->signature)),

@@ -169,7 +169,7 @@ static void put_verdict(const struct investigation *inv, FILE *out)
 	const struct verdict *v = &inv->verdict;
 
 	put(out, "**%s%s** (`%s`). ",
-	    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ", words_class(v->class),
+	    v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably: ", words_verdict_of(v),
 	    verdict_class_name(v->class));
 	md_said(&v->sentence, out);
 	put(out, ".\n");

@@ -88,7 +88,7 @@ void md_key_finding(const struct investigation *inv, FILE *out)
 		md_code(v->home.field, out);
 		put(out, ": ");
 	}
-	put(out, "%s%s.\n", v->firm ? "" : "probably ", words_class(v->class));
+	put(out, "%s%s.\n", v->firm ? "" : "probably ", words_verdict_of(v));
 	put_roles(inv, out);
 }
 

@@ -181,7 +181,7 @@ static void headline(const struct verdict_screen *page)
 	screen_paint(&page->screen, v->firm ? "\033[1;31m" : "\033[1;33m");
 	(void)fprintf(page->screen.out, "%s%s [%s]",
 		      v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "probably ",
-		      verdict_never_failed(page->inv) ? "it has not failed" : words_class(v->class),
+		      verdict_never_failed(page->inv) ? "it has not failed" : words_verdict_of(v),
 		      verdict_class_name(v->class));
 	screen_paint(&page->screen, "\033[0m");
 	(void)fputc('\n', page->screen.out);

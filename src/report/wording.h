@@ -70,6 +70,8 @@ const struct ledger_entry *words_because_of(const struct verdict *verdict,
 
 /* "a freed block is used". */
 const char *words_class(enum verdict_class class);
+/* The same, as it is true of this one: variables of functions are no blocks. */
+const char *words_verdict_of(const struct verdict *v);
 
 /* "handed out again": how the time ended for which an object was watched. */
 const char *words_watched_end(enum log_watched_end end);

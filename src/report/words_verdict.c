@@ -13,6 +13,8 @@ const struct sentence_row words_verdict[] = {
 	{ "class:underflow", "a write before the start of another block" },
 	{ "class:write-after-free", "a write through a pointer to a freed block" },
 	{ "class:use-after-free", "a freed block is used" },
+	{ "class:ended-variable", "a variable is used after its scope or its function has ended" },
+	{ "class:past-object", "a write behind the end of an object" },
 	{ "class:double-free", "a block is freed twice" },
 	{ "class:invalid-free", "a wrong pointer is freed" },
 	{ "class:dangling-holder", "a pointer that outlived its block" },
@@ -162,4 +164,15 @@ const size_t words_verdict_count = ARRAY_SIZE(words_verdict);
 const char *words_class(enum verdict_class class)
 {
 	return words_named("class", verdict_class_name(class));
+}
+
+const char *words_verdict_of(const struct verdict *v)
+{
+	bool used = v->class == VERDICT_USE_AFTER_FREE || v->class == VERDICT_WRITE_AFTER_FREE;
+
+	if (used && v->home.kind == HOME_STACK)
+		return words_named("class", "ended-variable");
+	if (v->class == VERDICT_OVERFLOW && v->home.kind == HOME_UNKNOWN)
+		return words_named("class", "past-object");
+	return words_class(v->class);
 }

@@ -35,7 +35,8 @@ static const struct expected all[] = {
 	{ "asan-over-read", REPORTED_OVER_READ, 1, 33, 32, "main", 13, "make", NULL },
 	{ "asan-double-free", REPORTED_DOUBLE_FREE, 0, 0, 32, "main", 14, "make", "drop" },
 	{ "asan-bad-free", REPORTED_INVALID_FREE, 0, 4, 32, "main", 15, "make", NULL },
-	{ "asan-stack", REPORTED_OVERFLOW, 1, 8, 8, "main", 16, NULL, NULL },
+	{ "asan-stack", REPORTED_OVERFLOW, 1, 8, 8, "main", 16, "main", NULL },
+	{ "asan-after-scope", REPORTED_FREED_USE, 4, 0, 16, "late", 6, "work", NULL },
 	{ "asan-global", REPORTED_OVERFLOW, 4, 24, 16, "main", 17, NULL, NULL },
 	{ "asan-between-globals", REPORTED_OVERFLOW, 4, 40, 32, "main", 34, NULL, NULL },
 	{ "asan-segv", REPORTED_NULL, 0, 0, 0, "main", 18, NULL, NULL },
@@ -116,6 +117,20 @@ static void test_race(void **state)
 	reported_deinit(&r);
 }
 
+/* The function whose variable it was is told beside the callers, and is none of them. */
+static void test_variable(void **state)
+{
+	size_t len;
+	AUTO(mem_freep) char *text = load("asan-after-scope", &len);
+	struct reported r = { 0 };
+
+	assert_true(sanitizer_report_read(text, len, &r));
+	assert_string_equal(r.block->key, "inner");
+	assert_int_equal(r.block->allocated.count, 1);
+	assert_int_equal(r.user.count, 6);
+	reported_deinit(&r);
+}
+
 /* What only looks like one is none. */
 static void test_none(void **state)
 {
@@ -177,9 +192,8 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recorded),
-		cmocka_unit_test(test_race),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_recorded), cmocka_unit_test(test_race),
+		cmocka_unit_test(test_variable), cmocka_unit_test(test_none),
 		cmocka_unit_test(test_hostile),
 	};
 

@@ -26,7 +26,7 @@ char *page_headline(const struct page *page)
 					  : "No cause has been looked for yet");
 	words = mem_printf("%s%s", v->firm || v->class == VERDICT_NOT_CAUGHT ? "" : "Probably ",
 			   verdict_never_failed(page->inv) ? "it has not failed"
-							   : words_class(v->class));
+							   : words_verdict_of(v));
 	words_capital(words);
 	return words;
 }

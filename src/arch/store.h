@@ -218,6 +218,31 @@ void arch_value_origin(const struct trap *trap, uint64_t at, int reg, struct ori
  */
 bool arch_value_computed(const struct trap *trap, uint64_t at, int reg, uint64_t *ret);
 
+#define ROOTS_MAX 3u
+
+/* What an address was added up from: an address, or an argument of the function. */
+struct root {
+	uint64_t at; /* the instruction that put it there; of an argument 0 */
+	bool argument;
+	int reg;	  /* argument */
+	uint64_t address; /* else */
+};
+
+struct roots {
+	struct root list[ROOTS_MAX];
+	size_t count;
+	bool several; /* not the same by all ways, or not known: `list` says nothing */
+};
+
+/*
+ * What the address in `operand` of the instruction at `at` was made from, by all ways through its
+ * function. Numbers are left out, and so is what was loaded from elsewhere than the frame.
+ * trap->start_hint is needed; trap->registers are asked for the stack and, if the function is
+ * `framed`, the frame pointer.
+ */
+void arch_roots(const struct trap *trap, uint64_t at, const struct memory_operand *operand,
+		bool framed, struct roots *ret);
+
 enum runs {
 	RUNS_UP = 1 << 0,
 	RUNS_DOWN = 1 << 1,

@@ -79,6 +79,25 @@ void type_global_deinit(struct type_global *global);
 int types_global(struct types *types, const char *name, const char *path, struct type_global *ret,
 		 struct err *err);
 
+/* A variable that is in one place all the time. */
+struct type_variable {
+	char *name;
+	uint64_t function; /* its address in the file, of one in a frame; 0: in the data */
+	int64_t at;	   /* address in the file; in a frame from its end, so negative */
+	uint64_t size;
+	bool parts; /* an array, or a structure */
+};
+
+struct type_variables {
+	VEC(struct type_variable) list; /* the data first, each ascending by `at` */
+	uint64_t identity;		/* wire_module_identity() */
+};
+
+void type_variables_deinit(struct type_variables *variables);
+
+/* Those in .data and .bss, and in frames. Thread-local ones are left out. */
+void types_variables(struct types *types, struct type_variables *ret);
+
 enum code_piece_kind {
 	CODE_FUNCTION, /* the function itself, with its entry */
 	CODE_PART,     /* another part of it: what is seldom run and was moved away */

@@ -521,6 +521,7 @@ void bench_close(struct bench *bench)
 	watchset_deinit(&bench->watchset);
 	own_allocator_deinit(&bench->probe.own);
 	release_deinit(&bench->release);
+	type_variables_deinit(&bench->neighbours.known);
 	VEC_DEINIT(&bench->files);
 	strbuf_deinit(&bench->items);
 	hook_planner_free(bench->hooks);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "debuginfo/types.h"
 #include "hunt/chase.h"
 #include "hunt/observations/own_allocator.h"
 #include "hunt/observations/watchset.h"
@@ -182,6 +183,13 @@ struct guards {
 	bool same_fault;
 };
 
+/* neighbours.c */
+struct neighbours {
+	struct type_variables known; /* of the program, once they have been read */
+	bool read;
+	size_t words; /* that could be watched, as they are counted */
+};
+
 /* allocator_probe.c */
 struct bench_probe {
 	struct allocator_probe probe;
@@ -205,6 +213,7 @@ struct bench {
 	uint64_t accounts; /* over_release.c: trials whose count of references was followed */
 	VEC(struct touched_file) files;
 	struct bench_probe probe;
+	struct neighbours neighbours;
 	struct race *race; /* while words are looked at */
 	uint64_t filled; /* failing and other trials that showed whether it goes with what stands in
 			    blocks */

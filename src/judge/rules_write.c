@@ -198,14 +198,16 @@ static struct said_value place_value(const struct write_seen *w, enum verdict_cl
 {
 	const struct block_life *meant = store_meant_block(w);
 	bool beside = class == VERDICT_OVERFLOW || class == VERDICT_UNDERFLOW;
+	bool variable = meant && !meant->via && meant->key; /* no pointer led to it: its name did */
 	struct said said = { 0 };
 
 	if (class == VERDICT_WRITE_AFTER_FREE)
 		SAY(&said, "place:freed");
 	else if (class == VERDICT_WIDE_WRITE)
 		SAY(&said, "place:over");
-	else if (beside && !w->victim && w->home.kind == HOME_STACK)
-		SAY(&said, "place:variable");
+	else if (beside && !w->victim && (w->home.kind == HOME_STACK || variable))
+		SAY(&said, "place:variable", said_flag(class == VERDICT_OVERFLOW),
+		    variable ? said_text(meant->key) : said_none());
 	else if (beside)
 		SAY(&said, "place:beside", said_flag(class == VERDICT_OVERFLOW),
 		    meant && w->victim && w->base->id != w->victim->id ? said_number(w->base->size)

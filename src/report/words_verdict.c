@@ -47,7 +47,7 @@ const struct sentence_row words_verdict[] = {
 	{ "wrote:bytes", "wrote{0? {1?up to }{0} byte{0:s}}" },
 	{ "place:freed", "through a pointer to a block that had been freed, into" },
 	{ "place:over", "that reach over" },
-	{ "place:variable", "over the end of a variable on the stack, into" },
+	{ "place:variable", "{0?over the end of|before the start of} {1?'{1}', into|a variable on the stack, into}" },
 	{ "place:beside", "{0?over the end of|before the start of} {1?a block of {1} bytes, into|its block, at}" },
 	{ "place:field", "into" },
 	{ "told:cached", "{0} copied a value that was not whole, or no longer valid, from {1} into {2}[; it had been put there by {3}]" },

@@ -669,6 +669,7 @@ static void test_any_bytes(void **state)
 		struct fault_operands operands;
 		struct writer writer;
 		struct origin origin;
+		struct roots roots;
 		struct trap trap = { .code = bytes,
 				     .code_len = len,
 				     .code_address = AT,
@@ -687,9 +688,88 @@ static void test_any_bytes(void **state)
 			arch_value_origin(&trap, writer.store.at, writer.store.source_register,
 					  &origin);
 		arch_value_origin(&trap, trap.rip, X86_64_RAX, &origin);
+		arch_roots(&trap, trap.rip,
+			   &(struct memory_operand){ .base = X86_64_RAX,
+						     .index = X86_64_RDX,
+						     .scale = 1,
+						     .segment = NO_REGISTER },
+			   true, &roots);
 		(void)operands_of_fault(bytes, len, AT, trap.rip, trap.registers, &operands);
 		free(bytes);
 	}
+}
+
+/* Four functions: a fixed address and an index; one of two addresses; an address that a loop moves
+ * on; an argument that is kept in the frame, and an index of 32 bits. */
+static const uint8_t rooted[] = {
+	0x48, 0x8d, 0x15, 0x00, 0x01, 0x00, 0x00, /* lea rdx, [rip+0x100] */
+	0x89, 0x04, 0x8a,			  /* mov [rdx+rcx*4], eax */
+	0xc3,					  /* ret */
+	0x85, 0xff,				  /* 0x0b: test edi, edi */
+	0x74, 0x09,				  /* je 0x18 */
+	0x48, 0x8d, 0x15, 0x00, 0x01, 0x00, 0x00, /* lea rdx, [rip+0x100] */
+	0xeb, 0x07,				  /* jmp 0x1f */
+	0x48, 0x8d, 0x15, 0x00, 0x02, 0x00, 0x00, /* 0x18: lea rdx, [rip+0x200] */
+	0x89, 0x02,				  /* 0x1f: mov [rdx], eax */
+	0xc3,					  /* ret */
+	0x48, 0x8d, 0x15, 0x00, 0x01, 0x00, 0x00, /* 0x22: lea rdx, [rip+0x100] */
+	0x89, 0x02,				  /* 0x29: mov [rdx], eax */
+	0x48, 0x83, 0xc2, 0x04,			  /* add rdx, 4 */
+	0xff, 0xc9,				  /* dec ecx */
+	0x75, 0xf6,				  /* jne 0x29 */
+	0xc3,					  /* ret */
+	0x55,					  /* 0x34: push rbp */
+	0x48, 0x89, 0xe5,			  /* mov rbp, rsp */
+	0x48, 0x89, 0x7d, 0xe8,			  /* mov [rbp-0x18], rdi */
+	0x8b, 0x45, 0xfc,			  /* mov eax, [rbp-4] */
+	0x48, 0x98,				  /* cdqe */
+	0x48, 0x8b, 0x55, 0xe8,			  /* mov rdx, [rbp-0x18] */
+	0x48, 0x01, 0xd0,			  /* add rax, rdx */
+	0xc6, 0x00, 0x01,			  /* 0x48: mov byte [rax], 1 */
+	0xc3					  /* ret */
+};
+
+static struct roots roots_of(uint64_t start, uint64_t at, bool framed)
+{
+	struct registers registers = { 0 };
+	struct trap trap = { .code = rooted,
+			     .code_len = sizeof(rooted),
+			     .code_address = AT,
+			     .start_hint = AT + start,
+			     .rip = AT + at,
+			     .registers = &registers };
+	struct roots roots;
+	struct store store;
+
+	know(&registers, X86_64_RBP, 0xf000);
+	assert_true(store_decode(rooted, sizeof(rooted), AT, AT + at, &store));
+	arch_roots(&trap, AT + at, &store.to, framed, &roots);
+	return roots;
+}
+
+static void what_an_address_was_made_from(void **state)
+{
+	struct roots roots = roots_of(0, 7, false);
+
+	(void)state;
+	assert_false(roots.several);
+	assert_int_equal(roots.count, 1);
+	assert_int_equal(roots.list[0].address, AT + 0x107);
+	assert_int_equal(roots.list[0].at, AT);
+	/* Two ways, two addresses. */
+	assert_true(roots_of(0xb, 0x1f, false).several);
+	roots = roots_of(0x22, 0x29, false);
+	assert_false(roots.several);
+	assert_int_equal(roots.count, 1);
+	assert_int_equal(roots.list[0].address, AT + 0x129);
+	/* Through a slot of the frame; the index is left out. */
+	roots = roots_of(0x34, 0x48, true);
+	assert_false(roots.several);
+	assert_int_equal(roots.count, 1);
+	assert_true(roots.list[0].argument);
+	assert_int_equal(roots.list[0].reg, X86_64_RDI);
+	/* Where rbp is a register like the others, what is behind it may be anybody's. */
+	assert_int_equal(roots_of(0x34, 0x48, false).count, 0);
 }
 
 /* On watched pages the instruction is known, and the registers are those before it. */
@@ -828,6 +908,7 @@ int main(void)
 		cmocka_unit_test(test_origin_far),
 		cmocka_unit_test(test_computed),
 		cmocka_unit_test(the_guard_of_a_frame_is_found),
+		cmocka_unit_test(what_an_address_was_made_from),
 		cmocka_unit_test(returns_are_told),
 	};
 

@@ -369,6 +369,30 @@ static void test_globals(void **state)
 	}
 }
 
+/* Each in its place, with its size; no thread's own. */
+static void test_variables(void **state)
+{
+	AUTO(types_closep) struct types *types = open_types("types-O0");
+	AUTO(type_variables_deinit) struct type_variables variables = { 0 };
+	const struct type_variable *container, *before = NULL;
+
+	(void)state;
+	types_variables(types, &variables);
+	container = VEC_FIND(&variables.list, v, strcmp(v->name, "the_container") == 0);
+	assert_non_null(container);
+	assert_int_equal(container->function, 0);
+	assert_int_equal(container->at, symbol_address("types-O0", "the_container"));
+	assert_int_equal(container->size, 24);
+	assert_true(container->parts);
+	assert_null(VEC_FIND(&variables.list, v, strcmp(v->name, "per_thread") == 0));
+	VEC_FOREACH (&variables.list, v) {
+		assert_true(!before || v->function > before->function ||
+			    (v->function == before->function && v->at >= before->at));
+		assert_true(v->size > 0);
+		before = v;
+	}
+}
+
 /* The symbol table alone. */
 static void test_without_debug_information(void **state)
 {
@@ -650,6 +674,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_field_of_a_block),
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_globals),
+		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_without_debug_information),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_lines),

@@ -23,6 +23,7 @@
 #include "read/logs.h"
 #include "run/chaos.h"
 #include "run/dropped.h"
+#include "run/emitted_names.h"
 #include "run/observe.h"
 #include "run/outcome.h"
 #include "run/output.h"
@@ -546,6 +547,8 @@ static int run_trial(struct slot *s, const struct trial_job *job, struct trial_r
 	room_reclaim(&s->room, name);
 	if (job->observer >= OBSERVE_CRASH)
 		look_at_logs(s, name, end);
+	emitted_names_take(s->trials, name, job->cwd ? job->cwd : s->settings->cwd,
+			   end->started_ms);
 	dropped_end(&dropped, end, main, s->trials, name);
 	return keep_or_drop(s, name, job, result, err);
 }

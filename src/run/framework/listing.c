@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/tmpdir.h"
 #include "run/framework/listing.h"
+#include "run/keeper.h"
 
 /* The list of a very large project has some ten thousand lines. */
 #define LISTING_MAX (256u << 20)
@@ -67,16 +68,25 @@ static void set_env(const struct framework *f, const struct strv *env, struct st
 	}
 }
 
-static int spawn(const struct listing *l, const struct framework *f, const struct strv *argv,
-		 const struct strv *env, pid_t *ret, struct err *err)
+struct run {
+	const struct listing *l;
+	const struct framework *f;
+	const struct strv *argv, *env;
+};
+
+static int spawn(void *ctx, pid_t *ret)
 {
+	const struct run *run = ctx;
+	const struct listing *l = run->l;
+	const struct framework *f = run->f;
+	const struct strv *argv = run->argv;
 	AUTO(mem_freep) char *out = mem_printf("%s/stdout", l->dir);
 	AUTO(mem_freep) char *error = mem_printf("%s/stderr", l->dir);
 	AUTO(strv_deinit) struct strv environment = { 0 };
 	posix_spawn_file_actions_t actions;
 	int code;
 
-	set_env(f, env, &environment);
+	set_env(f, run->env, &environment);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT | O_TRUNC,
@@ -87,10 +97,10 @@ static int spawn(const struct listing *l, const struct framework *f, const struc
 		(void)posix_spawn_file_actions_addchdir_np(&actions, f->setup.cwd);
 	code = posix_spawnp(ret, argv->items[0], &actions, NULL, argv->items, environment.items);
 	(void)posix_spawn_file_actions_destroy(&actions);
-	return code == 0 ? 0 : err_set_errno(err, -code, "cannot run '%s'", argv->items[0]);
+	return -code;
 }
 
-static int await(pid_t pid, uint64_t timeout_ns, int *ret_status, struct err *err)
+static int await(pid_t pid, int hold, uint64_t timeout_ns, int *ret_status, struct err *err)
 {
 	AUTO(fd_closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -101,14 +111,14 @@ static int await(pid_t pid, uint64_t timeout_ns, int *ret_status, struct err *er
 		       errno == EINTR)
 			;
 	if (ready == 0)
-		(void)kill(pid, SIGKILL);
+		(void)shutdown(hold, SHUT_RDWR);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set_errno(err, -errno, "cannot wait for the list of tests");
 	if (ready == 0)
 		return err_set(err, -ETIMEDOUT,
 			       "the list of tests did not come before the timeout");
-	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	*ret_status = WEXITSTATUS(status);
 	return 0;
 }
 
@@ -128,11 +138,14 @@ int listing_run(struct listing *l, const struct framework *f, const struct strv 
 		const struct strv *env, struct err *err)
 {
 	AUTO(mem_freep) char *error = NULL;
+	AUTO(fd_closep) int hold = -1;
+	struct run run = { l, f, argv, env };
 	pid_t pid;
-	int r = spawn(l, f, argv, env, &pid, err);
+	int r = keeper_start(spawn, &run, &pid, &hold);
 
-	if (r == 0)
-		r = await(pid, f->setup.timeout_ns, &l->status, err);
+	if (r < 0)
+		return err_set_errno(err, r, "cannot run '%s'", argv->items[0]);
+	r = await(pid, hold, f->setup.timeout_ns, &l->status, err);
 	if (r == 0)
 		r = listing_read(l, "stdout", &l->out, err);
 	if (r == 0)

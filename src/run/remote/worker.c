@@ -18,7 +18,6 @@
 #include "model/secret.h"
 #include "run/observe.h"
 #include "run/pool.h"
-#include "run/remote/emitted_names.h"
 #include "run/remote/node.h"
 #include "run/remote/orders.h"
 #include "run/remote/parcel.h"
@@ -226,10 +225,8 @@ static int send_result(struct worker *w, struct trial_result *result)
 			mine = &w->attempts[i];
 	if (!mine)
 		return 0;
-	if (result->left && !result->trouble) {
-		emitted_names_take(w->dir, name, w->orders.settings.cwd, result->end.started_ms);
+	if (result->left && !result->trouble)
 		r = parcel_send(&sink, mine->id, w->dir, name, NULL);
-	}
 	pack_u64(&payload, mine->id);
 	trial_result_pack(result, &payload);
 	if (r == 0)

@@ -1,4 +1,4 @@
-#include "run/remote/emitted_names.h"
+#include "run/emitted_names.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 
 /*
  * Names of code that a trial's processes emitted (/tmp/perf-PID.map, jit-PID.dump in /tmp or where
- * they ran) lie outside of its directory, on a machine that redhand does not see. They are moved
- * there, so that they travel with the logs.
+ * they ran) lie outside of its directory, and nobody removes them. They are moved there, so that
+ * they travel with the logs and go with the trial.
  *
  * dir/name: the trial's directory, whose logs say which processes those are. started_ms: what is
  * older is another's.

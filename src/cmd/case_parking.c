@@ -122,7 +122,7 @@ struct resuming {
 	const struct case_options *options;
 	struct notebook notebook;
 	const struct parking *parking;
-	struct strv changes;
+	struct said_list changes;
 	struct sentinel_check check;
 	bool checked; /* the sentinel has been run */
 	char *reason; /* why the gate does not open; NULL: it does */
@@ -131,7 +131,7 @@ struct resuming {
 static void resuming_deinit(struct resuming *r)
 {
 	sentinel_check_deinit(&r->check);
-	strv_deinit(&r->changes);
+	said_list_deinit(&r->changes);
 	notebook_deinit(&r->notebook);
 	mem_free(r->reason);
 }

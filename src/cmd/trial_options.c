@@ -484,8 +484,10 @@ static int place(struct trial_setup *setup, const char *case_dir, const struct c
 	return setup->settings.flags & TRIAL_SHARE_TMP ? 0 : tmp_dirs_make(&setup->settings, err);
 }
 
-static void say(void *ctx, const char *sentence)
+static void say(void *ctx, const struct said *said)
 {
+	AUTO(mem_freep) char *sentence = words_of(said);
+
 	(void)ctx;
 	log_note("%s", sentence);
 }

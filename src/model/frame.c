@@ -109,7 +109,7 @@ void frame_describe(const struct frame *frame, struct strbuf *sb)
 	else if (frame->module)
 		strbuf_addf(sb, "%s+0x%" PRIx64, cstr_base(frame->module), frame->offset);
 	else
-		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code at " : "",
+		strbuf_addf(sb, "%s0x%" PRIx64, frame->kind == FRAME_JIT ? "emitted code " : "",
 			    frame->address);
 	if (frame_in_piece(frame))
 		strbuf_addf(sb, "+0x%" PRIx64, frame->offset);

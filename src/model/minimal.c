@@ -7,7 +7,8 @@ void minimize_result_deinit(struct minimize_result *result)
 	signature_summaries_deinit(&result->signatures);
 	strv_deinit(&result->argv);
 	strv_deinit(&result->env);
-	MEM_FREE(result->victim, result->file, result->advice);
+	MEM_FREE(result->victim, result->file);
+	said_deinit(&result->advice);
 }
 
 void minimal_list_deinit(struct minimal_list *list)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/said.h"
 #include "model/summary.h"
 
 /*
@@ -63,7 +64,7 @@ struct minimize_result {
 
 	struct strv argv, env; /* the plain command, and what it needs in its environment */
 	bool plain_differs;    /* it needs redhand's help to keep the order */
-	char *advice;	       /* what else could be done; NULL when nothing */
+	struct said advice;    /* what else could be done */
 	char *file;	       /* where the list has been written */
 	const char *cwd;       /* NULL: where redhand was started */
 

@@ -78,10 +78,10 @@ void world_set_variables(struct world *world, char *const *environment)
 	world->variables = strbuf_take(&text);
 }
 
-static void changed(const char *what, const char *then, const char *now, struct strv *ret)
+static void changed(const char *what, const char *then, const char *now, struct said_list *ret)
 {
 	if (then && now && strcmp(then, now) != 0)
-		strv_take(ret, mem_printf("%s: was %s, is %s", what, then, now));
+		SAY_TOO(ret, "world:differs", said_text(what), said_text(then), said_text(now));
 }
 
 /* The lines of variables, as sorted by world_set_variables(). */
@@ -121,12 +121,12 @@ static void add_name(struct variable_names *names, const char *line)
 			    (int)name_len(line), line);
 }
 
-static void tell_names(struct variable_names *names, const char *what, struct strv *ret)
+static void tell_names(struct variable_names *names, const char *id, struct said_list *ret)
 {
-	if (names->count > NAMES_TOLD)
-		strbuf_addf(&names->text, " and %zu more", names->count - NAMES_TOLD);
+	size_t more = names->count > NAMES_TOLD ? names->count - NAMES_TOLD : 0;
+
 	if (names->count > 0)
-		strv_take(ret, mem_printf("environment: %s %s", what, strbuf_str(&names->text)));
+		SAY_TOO(ret, id, said_text(strbuf_str(&names->text)), said_count(more));
 	strbuf_deinit(&names->text);
 }
 
@@ -138,7 +138,7 @@ static const char *find_line(const struct strv *lines, const char *line)
 	return NULL;
 }
 
-static void compare_variables(const char *then, const char *now, struct strv *ret)
+static void compare_variables(const char *then, const char *now, struct said_list *ret)
 {
 	AUTO(strv_deinit) struct strv old = { 0 };
 	AUTO(strv_deinit) struct strv new = { 0 };
@@ -159,12 +159,12 @@ static void compare_variables(const char *then, const char *now, struct strv *re
 	for (size_t i = 0; i < new.count; i++)
 		if (!find_line(&old, new.items[i]))
 			add_name(&added, new.items[i]);
-	tell_names(&differ, "other values of", ret);
-	tell_names(&added, "new", ret);
-	tell_names(&gone, "without", ret);
+	tell_names(&differ, "world:variables-differ", ret);
+	tell_names(&added, "world:variables-new", ret);
+	tell_names(&gone, "world:variables-gone", ret);
 }
 
-void world_changes(const struct world *then, const struct world *now, struct strv *ret)
+void world_changes(const struct world *then, const struct world *now, struct said_list *ret)
 {
 	changed("commit", then->commit, now->commit, ret);
 	changed("program", then->program, now->program, ret);

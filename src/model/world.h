@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "model/said.h"
 
 /*
  * What the world around a case looked like: enough to tell what has changed since, and nothing
@@ -26,5 +27,5 @@ void world_deinit(struct world *world);
  * one terminal to the next left out. */
 void world_set_variables(struct world *world, char *const *environment);
 
-/* One sentence for each thing that differs. What is unknown on either side is not compared. */
-void world_changes(const struct world *then, const struct world *now, struct strv *ret);
+/* One statement for each thing that differs. What is unknown on either side is not compared. */
+void world_changes(const struct world *then, const struct world *now, struct said_list *ret);

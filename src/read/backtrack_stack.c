@@ -167,7 +167,7 @@ static bool guard_changed(struct backtracker *reader)
 	    !memory_operand_address(&guard, &reader->frames[i].registers, &address))
 		return false;
 	add_smashed(reader, &reader->frames[i], reader->frames[i].cfa, address,
-		    "the guard of its frame");
+		    "the frame's guard");
 	return true;
 }
 

@@ -13,7 +13,7 @@
 
 static const char *const apis[] = {
 	[LOG_API_MALLOC] = "malloc",
-	[LOG_API_ALIGNED] = "an aligned malloc",
+	[LOG_API_ALIGNED] = "aligned_alloc",
 	[LOG_API_NEW] = "new",
 	[LOG_API_NEW_ARRAY] = "new[]",
 	[LOG_API_HOOKED] = "its own",

@@ -256,7 +256,7 @@ struct block_life *hit_block(struct event_log *log, const struct log_watched *wa
 	uint32_t context = event_log_key_context(log, &watched->key);
 	struct block_life *life = mem_alloc(sizeof(*life));
 
-	*life = (struct block_life){ .via = mem_strdup("the watched address"),
+	*life = (struct block_life){ .via = mem_strdup("watched"),
 				     .value = watched->address,
 				     .id = watched->id,
 				     .key = event_log_key(log, &watched->key, context),

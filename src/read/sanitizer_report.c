@@ -164,7 +164,7 @@ static bool valgrind_headline(struct report *report, const char *line)
 		report->seen.kind = REPORTED_INVALID_FREE;
 	} else if (begins(line, "Conditional jump or move depends on uninitialised") ||
 		   begins(line, "Use of uninitialised value")) {
-		begin(report, "Valgrind", mem_strdup("use of an uninitialised value"));
+		begin(report, "Valgrind", mem_strdup("uninitialised value"));
 		report->seen.kind = REPORTED_UNINITIALISED;
 	} else if (begins(line, "Mismatched free()")) {
 		begin(report, "Valgrind", mem_strdup("mismatched free"));
@@ -417,11 +417,15 @@ static bool begins_any(const char *text, const char *const *with)
 	return false;
 }
 
+static bool tells_allocation(const char *at)
+{
+	return begins(at, "previously allocated by") || begins(at, "allocated by thread") ||
+	       begins(at, "Uninitialized value was created by");
+}
+
 static bool sanitizer_detail(struct report *report, const char *line)
 {
 	static const char *const accesses[] = { "READ ", "WRITE ", "Read ", "Write ", NULL };
-	static const char *const births[] = { "previously allocated by", "allocated by thread",
-					      "Uninitialized value was created by", NULL };
 	static const char *const rest[] = { "SUMMARY: ",   "Shadow bytes",	 "Thread T",
 					    "Location is", "As if synchronized", NULL };
 	struct reported *seen = &report->seen;
@@ -450,7 +454,7 @@ static bool sanitizer_detail(struct report *report, const char *line)
 	if (begins(at, "freed by thread")) {
 		block_of(seen)->state = BLOCK_FREED;
 		report->into = &block_of(seen)->freed;
-	} else if (begins_any(at, births)) {
+	} else if (tells_allocation(at)) {
 		report->into = &block_of(seen)->allocated;
 	} else if (begins_any(at, rest)) {
 		report->into = NULL;

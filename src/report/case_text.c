@@ -35,13 +35,6 @@ static const char *const status_words[HYPOTHESIS_STATUSES] = {
 	[HYPOTHESIS_CONFIRMED] = "CONFIRMED",
 };
 
-static void print_said(const struct said *said, FILE *out)
-{
-	AUTO(mem_freep) char *text = words_of(said);
-
-	text_print(text ? text : "", out);
-}
-
 /* What people wrote may have several lines; all but the first are indented. */
 static void print_lines(const char *text, const char *indent, FILE *out)
 {
@@ -211,10 +204,10 @@ static void print_built_in(const struct verdict *verdict, bool verbose, FILE *ou
 		if (h->status == LEDGER_UNTESTED)
 			continue;
 		put(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
-		print_said(verbose || !said_anything(&h->because) ? &h->text : &h->because, out);
+		text_said(verbose || !said_anything(&h->because) ? &h->text : &h->because, out);
 		if (verbose && said_anything(&h->because)) {
 			put(out, "\n       because ");
-			print_said(&h->because, out);
+			text_said(&h->because, out);
 		}
 		print_basis(h, out);
 		print_evidence(h, verbose, out);
@@ -225,7 +218,7 @@ static void print_built_in(const struct verdict *verdict, bool verbose, FILE *ou
 			continue;
 		if (verbose) {
 			put(out, "  %-13s  %-10s  ", h->id, words_status(h->status));
-			print_said(&h->text, out);
+			text_said(&h->text, out);
 			put(out, "\n");
 		} else {
 			put(out, "%s%s", untested++ == 0 ? "  not tested: " : ", ", h->id);
@@ -342,16 +335,16 @@ static void print_verdict(const struct case_overview *overview, FILE *out)
 	    v->class == VERDICT_NOT_CAUGHT ? ""
 	    : v->firm			   ? ", firm"
 					   : ", probable only");
-	print_said(&v->sentence, out);
+	text_said(&v->sentence, out);
 	put(out, " [%s]\n", verdict_class_name(v->class));
 	VEC_FOREACH (&v->doubts.list, doubt) {
 		put(out, "  but ");
-		print_said(doubt, out);
+		text_said(doubt, out);
 		put(out, "\n");
 	}
 	if (said_anything(&v->next)) {
 		put(out, "  next: ");
-		print_said(&v->next, out);
+		text_said(&v->next, out);
 		put(out, "\n");
 	}
 }
@@ -371,7 +364,7 @@ static void print_sightings(const struct case_overview *overview, bool verbose, 
 
 		put(out, "  e%-4" PRIu64 " trial %" PRIu64 "%s: ", s->evidence, s->trial,
 		    s->failing ? " (failed)" : "");
-		print_said(&s->text, out);
+		text_said(&s->text, out);
 		put(out, "\n");
 	}
 }
@@ -585,20 +578,20 @@ void report_resumption_text(const struct resumption *r, FILE *out)
 	print_lines(r->parking->because, "  ", out);
 	put(out, "until ");
 	print_lines(r->parking->until, "  ", out);
-	put(out, r->changes->count > 0 ? "\nChanged since then:\n"
-				       : "\nNothing that is known has changed since.\n");
-	for (size_t i = 0; i < r->changes->count; i++) {
+	put(out, r->changes->list.count > 0 ? "\nChanged since then:\n"
+					    : "\nNothing that is known has changed since.\n");
+	VEC_FOREACH (&r->changes->list, change) {
 		put(out, "  ");
-		text_print(r->changes->items[i], out);
+		text_said(change, out);
 		put(out, "\n");
 	}
 	if (r->gate) {
 		put(out, "\nThe sentinel: ");
-		print_said(&r->gate->sentence, out);
+		text_said(&r->gate->sentence, out);
 		put(out, ".\n");
 		VEC_FOREACH (&r->gate->notes.list, note) {
 			put(out, "  ");
-			print_said(note, out);
+			text_said(note, out);
 			put(out, "\n");
 		}
 	}

@@ -198,8 +198,11 @@ static void print_command(const struct minimize_result *result, FILE *out)
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	AUTO(strv_deinit) struct strv argv = { 0 };
 
-	if (result->advice)
-		put(out, "\n%s\n", result->advice);
+	if (said_anything(&result->advice)) {
+		put(out, "\n");
+		text_said(&result->advice, out);
+		put(out, "\n");
+	}
 	if (result->plain_differs)
 		put(out, "\n%s by itself would run these in another order; this keeps it.",
 		    result->framework);

@@ -26,9 +26,9 @@ void report_relation_json(const char *case_dir, const struct relation *relation,
 struct resumption {
 	const char *case_dir;
 	const struct parking *parking;
-	const struct strv *changes;	/* what differs from then, a sentence each */
-	const struct certificate *gate; /* NULL: it could not be run */
-	const char *reason;		/* why it is refused, or what was forced; NULL: passed */
+	const struct said_list *changes; /* what differs from then */
+	const struct certificate *gate;	 /* NULL: it could not be run */
+	const char *reason;		 /* why it is refused, or what was forced; NULL: passed */
 	bool resumed;
 };
 

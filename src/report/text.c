@@ -38,6 +38,13 @@ void text_print(const char *text, FILE *out)
 	(void)fputs(strbuf_str(&sb), out);
 }
 
+void text_said(const struct said *said, FILE *out)
+{
+	AUTO(mem_freep) char *text = words_of(said);
+
+	text_print(text ? text : "", out);
+}
+
 void text_words(char *const *words, FILE *out)
 {
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };

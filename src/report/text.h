@@ -14,6 +14,9 @@ void put(FILE *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Somebody's words, made printable. */
 void text_print(const char *text, FILE *out);
 
+/* What is said, made printable; nothing where nothing is. No newline. */
+void text_said(const struct said *said, FILE *out);
+
 /* Words as a shell would take them, made printable. No newline. */
 void text_words(char *const *words, FILE *out);
 

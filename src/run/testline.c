@@ -70,8 +70,8 @@ static const struct pattern {
 	{ TEST_PASSED, ":P:", "^[^ :]+:[0-9]+:P:([^:]+:[^:]+):[0-9]+: ", 1 },
 	{ TEST_FAILED, ":", "^[^ :]+:[0-9]+:[FE]:([^:]+:[^:]+):[0-9]+: ", 1 },
 	/* Boost.Test, --log_level=test_suite */
-	{ TEST_STARTED, "Entering test case", "Entering test case \"([^\"]+)\"", 1 },
-	{ TEST_ENDED, "Leaving test case", "Leaving test case \"([^\"]+)\"", 1 },
+	{ TEST_STARTED, "Entering test ", "Entering test case \"([^\"]+)\"", 1 },
+	{ TEST_ENDED, "Leaving test ", "Leaving test case \"([^\"]+)\"", 1 },
 	/* QtTest */
 	{ TEST_PASSED, "   : ", "^(PASS|SKIP)   : ([A-Za-z_0-9]+::[^ ]+)", 2 },
 	{ TEST_FAILED, "FAIL!  : ", "^FAIL!  : ([A-Za-z_0-9]+::[^ ]+)", 1 },

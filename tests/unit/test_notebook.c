@@ -194,13 +194,19 @@ static void a_minimal_list_comes_back_with_its_names(void **state)
 	assert_int_equal(list.series, 0);
 }
 
+static void check_change(const struct said *said, const char *id, const char *name)
+{
+	assert_string_equal(said->id, id);
+	assert_string_equal(said->values.items[0].text, name);
+}
+
 static void what_changed_is_told_by_name_and_never_by_value(void **state)
 {
 	char *then_env[] = { (char *)"A=1",	(char *)"SECRET=hunter2", (char *)"GONE=x",
 			     (char *)"SHLVL=1", (char *)"A_B=same",	  NULL };
 	char *now_env[] = { (char *)"A=2",     (char *)"SECRET=hunter2", (char *)"NEW=y",
 			    (char *)"SHLVL=2", (char *)"A_B=same",	 NULL };
-	AUTO(strv_deinit) struct strv changes = { 0 };
+	AUTO(said_list_deinit) struct said_list changes = { 0 };
 	struct world then = { .commit = (char *)"abc", .kernel = (char *)"Linux 1" };
 	struct world now = { .commit = (char *)"def",
 			     .kernel = (char *)"Linux 1",
@@ -211,11 +217,11 @@ static void what_changed_is_told_by_name_and_never_by_value(void **state)
 	assert_null(strstr(then.variables, "hunter2"));
 	assert_null(strstr(then.variables, "SHLVL"));
 	world_changes(&then, &now, &changes);
-	assert_int_equal(changes.count, 4);
-	assert_string_equal(changes.items[0], "commit: was abc, is def");
-	assert_string_equal(changes.items[1], "environment: other values of A");
-	assert_string_equal(changes.items[2], "environment: new NEW");
-	assert_string_equal(changes.items[3], "environment: without GONE");
+	assert_int_equal(changes.list.count, 4);
+	check_change(&changes.list.items[0], "world:differs", "commit");
+	check_change(&changes.list.items[1], "world:variables-differ", "A");
+	check_change(&changes.list.items[2], "world:variables-new", "NEW");
+	check_change(&changes.list.items[3], "world:variables-gone", "GONE");
 	mem_free(then.variables);
 	mem_free(now.variables);
 }

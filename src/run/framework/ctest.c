@@ -8,29 +8,11 @@
 
 #include "base/cstr.h"
 #include "base/words.h"
+#include "redhand_ctest_sh.h"
 #include "run/framework/json_reader.h"
 #include "run/framework/listing.h"
 
 #define SCRIPT "run-tests.sh"
-
-static const char script_head[] =
-	"#!/bin/sh\n"
-	"# Tests of a CMake project, one after another. Dies as the first test that dies by a signal.\n"
-	"mark() { [ -z \"$REDHAND_MARKS\" ] || printf '%s\\n' \"$1\" >>\"$REDHAND_MARKS\"; }\n"
-	"failed=0\n"
-	"# run NUMBER NAME DIRECTORY WILL_FAIL SKIP_CODE COMMAND…\n"
-	"run() {\n"
-	"	number=$1 name=$2 dir=$3 will_fail=$4 skip=$5\n"
-	"	shift 5\n"
-	"	mark \"+ $number\"\n"
-	"	echo \"REDHAND> $name\"\n"
-	"	(cd \"$dir\" && exec \"$@\")\n"
-	"	status=$?\n"
-	"	[ $status -le 128 ] || kill -$((status - 128)) $$ 2>/dev/null\n"
-	"	[ \"$status\" != \"$skip\" ] || status=0\n"
-	"	[ $will_fail = 0 ] || status=$((status == 0))\n"
-	"	if [ $status = 0 ]; then mark \"= $number\"; else mark \"- $number\"; failed=1; fi\n"
-	"}\n";
 
 struct ctest {
 	struct strv lines;    /* per test: its call of run(), without the number */
@@ -136,10 +118,10 @@ static void file(const struct framework *f, const struct framework_list *tests, 
 {
 	const struct ctest *own = f->own;
 
-	strbuf_adds(ret, script_head);
+	strbuf_adds(ret, redhand_ctest_sh);
 	for (size_t i = 0; i < tests->count; i++)
 		strbuf_addf(ret, "run %u %s\n", tests->items[i], own->lines.items[tests->items[i]]);
-	strbuf_adds(ret, "exit $failed\n");
+	strbuf_adds(ret, "finish\n");
 }
 
 static void build(const struct framework *f, const struct framework_list *tests, const char *dir,
@@ -161,16 +143,12 @@ static void plain(const struct framework *f, const struct framework_list *tests,
 	strv_add(argv, path);
 }
 
-static char *advice(const struct framework *f, uint32_t victim)
+static void advise(const struct framework *f, uint32_t victim, struct said *ret)
 {
 	const struct ctest *own = f->own;
 
-	if (!framework_is_gtest(own->programs.items[victim]))
-		return NULL;
-	return mem_printf(
-		"That test is a googletest program; to look at the tests inside it: redhand "
-		"minimize -- %s",
-		own->commands.items[victim]);
+	if (framework_is_gtest(own->programs.items[victim]))
+		SAY(ret, "advice:look-inside", said_text(own->commands.items[victim]));
 }
 
 static void deinit(struct framework *f)
@@ -194,6 +172,6 @@ const struct framework_ops framework_ctest = {
 	.build = build,
 	.plain = plain,
 	.file = file,
-	.advice = advice,
+	.advise = advise,
 	.deinit = deinit,
 };

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "base/strbuf.h"
+#include "model/said.h"
 #include "run/job.h"
 
 /*
@@ -58,8 +59,8 @@ struct framework_ops {
 	/* Would the plain command run the list in another order than build() does? May be NULL. */
 	bool (*plain_differs)(const struct framework *f, const struct framework_list *list);
 
-	/* What else could be done about the test that fails: a sentence, or NULL. May be NULL. */
-	char *(*advice)(const struct framework *f, uint32_t victim);
+	/* What else could be done about the test that fails. May be NULL. */
+	void (*advise)(const struct framework *f, uint32_t victim, struct said *ret);
 
 	/* Does the command start processes that share the tests out? Then each trial is dearer than
 	 * it need be. May be NULL. */

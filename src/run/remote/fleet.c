@@ -285,7 +285,7 @@ static void greet(struct fleet *f, struct member *m)
 	int r = greeting_go_on(&m->greeting, &f->trust, false, &m->link);
 
 	if (r < 0) {
-		fleet_lose(f, m, r == -EPROTO ? "another redhand's way to speak" : "a stranger");
+		fleet_lose(f, m, r == -EPROTO ? "other protocol" : "a stranger");
 	} else if (r > 0) {
 		m->proven = true;
 		f->strangers--;
@@ -316,7 +316,7 @@ void fleet_give_up_on(struct fleet *f, struct member *m, int code, const char *s
 	if (text.len > 0)
 		(void)err_set_remedy(&f->sorry, "%s", strbuf_str(&text));
 	if (f->request.say)
-		f->request.say(f->request.say_ctx, f->sorry.message);
+		f->request.say(f->request.say_ctx, &(struct said){ .text = f->sorry.message });
 	send_away(f, m, f->sorry.message);
 }
 

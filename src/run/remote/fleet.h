@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "model/said.h"
 #include "run/job.h"
 
 /*
@@ -18,8 +19,8 @@ struct fleet_request {
 	unsigned int slots;    /* workers to start */
 	const char *agent_dir; /* NULL: none */
 	const struct strv *ship; /* files and directories; NULL: none */
-	/* Something that the user should know: a sentence. */
-	void (*say)(void *ctx, const char *sentence);
+	/* Something that the user should know. */
+	void (*say)(void *ctx, const struct said *said);
 	void *say_ctx;
 };
 

@@ -87,7 +87,8 @@ void starter_close(struct starter *s)
 	strv_deinit(&s->env);
 	strv_deinit(&s->jobs);
 	strbuf_deinit(&s->heard);
-	MEM_FREE(s->options, s->redhand, s->peer, s->munge_socket, s->told);
+	MEM_FREE(s->options, s->redhand, s->peer, s->munge_socket);
+	said_deinit(&s->told);
 	mem_free((char *)s->how.connect);
 	mem_free((char *)s->how.variable);
 	mem_free(s);
@@ -117,16 +118,10 @@ int starter_watch(struct starter *s, unsigned int joined, struct err *err)
 	return s->ops->watch(s, joined, err);
 }
 
-void starter_say(const struct starter *s, const char *fmt, ...)
+void starter_say(const struct starter *s, const struct said *said)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	strbuf_vaddf(&sb, fmt, args);
-	va_end(args);
 	if (s->how.say)
-		s->how.say(s->how.say_ctx, strbuf_str(&sb));
+		s->how.say(s->how.say_ctx, said);
 }
 
 static void child(const struct starter *s, const char *const *argv, int in, int out, int error)

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
+#include "model/said.h"
 
 /*
  * Who has workers started: Slurm, ssh, or whatever command the user names.
@@ -20,7 +21,7 @@ struct starter_start {
 	unsigned int slots;
 	const char *connect;  /* HOST:PORT that workers go to */
 	const char *variable; /* NAME=VALUE that they prove themselves with */
-	void (*say)(void *ctx, const char *sentence);
+	void (*say)(void *ctx, const struct said *said);
 	void *say_ctx;
 };
 
@@ -64,7 +65,7 @@ struct starter {
 	uint64_t asked_ns;
 	int answer; /* its answer; -1 */
 	struct strbuf heard;
-	char *told;	    /* what was said about them last */
+	struct said told;   /* what was said about them last */
 	unsigned int again; /* how often more were asked for */
 };
 
@@ -92,5 +93,4 @@ int started_begin(struct starter *s, struct err *err);
 int started_watch(struct starter *s, unsigned int joined, struct err *err);
 void started_stop(struct starter *s);
 
-void starter_say(const struct starter *s, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void starter_say(const struct starter *s, const struct said *said);

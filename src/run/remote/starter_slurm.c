@@ -181,22 +181,22 @@ static struct states count_states(char *text)
 
 static void tell(struct starter *s, const struct states *states)
 {
-	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
+	AUTO(said_deinit) struct said said = { 0 };
 
 	if (states->pending > 0)
-		strbuf_addf(&sb, "%u of %u workers are pending in Slurm: %s", states->pending,
-			    s->how.slots, states->reason);
-	if (sb.len == 0 || (s->told && strcmp(s->told, strbuf_str(&sb)) == 0))
+		SAY(&said, "workers:pending", said_number(states->pending),
+		    said_number(s->how.slots), said_text(states->reason));
+	if (!said_anything(&said) || said_same(&said, &s->told))
 		return;
-	mem_free(s->told);
-	s->told = strbuf_take(&sb);
-	starter_say(s, "%s", s->told);
+	said_move(&s->told, &said);
+	starter_say(s, &s->told);
 }
 
 /* What ended is asked for anew, as long as workers are known to get through at all. */
 static int replace(struct starter *s, const struct states *states, unsigned int joined,
 		   struct err *err)
 {
+	AUTO(said_deinit) struct said ended = { 0 };
 	unsigned int there = states->pending - states->delayed + states->running;
 
 	if (there + states->delayed == 0 && joined == 0 &&
@@ -208,9 +208,9 @@ static int replace(struct starter *s, const struct states *states, unsigned int 
 	if (there >= s->how.slots || s->most_joined == 0 || s->again >= AGAIN_MOST)
 		return 0;
 	s->again++;
-	starter_say(s, "%u workers have ended in Slurm%s%s: asking for others",
-		    s->how.slots - there, states->end_reason[0] != '\0' ? ", " : "",
-		    states->end_reason);
+	SAY(&ended, "workers:ended", said_number(s->how.slots - there),
+	    states->end_reason[0] != '\0' ? said_text(states->end_reason) : said_none());
+	starter_say(s, &ended);
 	return submit(s, s->how.slots - there, err);
 }
 

@@ -118,7 +118,7 @@ static void write_field(const struct sentinel *s, const struct field *field, str
 
 void sentinel_write(const struct sentinel *s, struct strbuf *ret)
 {
-	strbuf_adds(ret, "# A redhand sentinel; README.md says what it is for.\n");
+	strbuf_adds(ret, "# A redhand sentinel: see README.md\n");
 	strbuf_addf(ret, "sentinel %d\n", VERSION);
 	strbuf_addf(ret, "# Expected: %s [%s]\n", s->signature.summary, s->signature.id);
 	strbuf_addf(ret, "kind %s\nobserve %s\n", failure_kind_name(s->signature.kind),

@@ -142,8 +142,8 @@ static int add_command(struct minimize *m, const struct framework_list *list,
 	const struct framework_ops *ops = m->framework->ops;
 	int r = 0;
 
-	if (ops->advice && m->victim != MINIMISER_NO_VICTIM)
-		ret->advice = ops->advice(m->framework, (uint32_t)m->victim);
+	if (ops->advise && m->victim != MINIMISER_NO_VICTIM)
+		ops->advise(m->framework, (uint32_t)m->victim, &ret->advice);
 	/* Only a list that is final is worth the question. */
 	ret->plain_differs = ret->verdict == MINIMAL_FOUND && ops->plain_differs &&
 			     ops->plain_differs(m->framework, list);

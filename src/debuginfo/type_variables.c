@@ -139,6 +139,23 @@ static int by_place(const void *a, const void *b)
 	return ORDER(x->function, y->function) ?: ORDER(x->at, y->at);
 }
 
+/* What keeps a frame together lies behind all of its variables. */
+static void add_heads(struct type_variables *variables)
+{
+	size_t count = variables->list.count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct type_variable *v = &variables->list.items[i];
+		bool last = i + 1 == count || v[1].function != v->function;
+		struct type_variable head = { .function = v->function, .at = -HEAD, .size = HEAD };
+
+		if (v->function == 0 || !last || v->at + (int64_t)v->size > -HEAD)
+			continue;
+		head.name = mem_strdup("");
+		VEC_PUSH(&variables->list, head);
+	}
+}
+
 void types_variables(struct types *types, struct type_variables *ret)
 {
 	struct variable_walk walk = { .types = types, .ret = ret };
@@ -148,5 +165,7 @@ void types_variables(struct types *types, struct type_variables *ret)
 	ret->identity = wire_module_identity(id, len, types->path);
 	VEC_FOREACH (&types->units, unit)
 		walk_die(&walk, &unit->tree, NULL, 0);
+	VEC_SORT(&ret->list, by_place);
+	add_heads(ret);
 	VEC_SORT(&ret->list, by_place);
 }

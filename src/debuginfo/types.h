@@ -95,7 +95,8 @@ struct type_variables {
 
 void type_variables_deinit(struct type_variables *variables);
 
-/* Those in .data and .bss, and in frames. Thread-local ones are left out. */
+/* Those in .data and .bss, and in frames. Thread-local ones are left out. The caller's frame
+ * pointer and the return address at the end of a frame are one without a name. */
 void types_variables(struct types *types, struct type_variables *ret);
 
 enum code_piece_kind {

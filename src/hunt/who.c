@@ -15,7 +15,7 @@
 #include "run/settings.h"
 #include "search/stats/rate.h"
 
-extern const struct experiment_ops experiment_guards_first;
+extern const struct experiment_ops experiment_guards_first, experiment_neighbours;
 
 #define TRIALS 1500u
 #define WANTED 3u
@@ -350,11 +350,31 @@ static bool read_elsewhere(const struct inquiry *inq)
 	return poison;
 }
 
+/* Nothing fails, and no block was damaged: what is written out of an array into the variable beside
+ * it shows to neither guards nor fences. */
+static int look_beside(struct inquiry *inq)
+{
+	uint64_t guarded;
+	int r;
+
+	if (inq->known.target || inq->known.damaged || inq->known.fails_guarded ||
+	    !inq->known.fenced || inq->known.too_slow || hunt_over(inq))
+		return 0;
+	r = begin(inq);
+	if (r == 0 && experiment_neighbours.applies(inq, NULL))
+		r = choice_run(inq, &experiment_neighbours, NULL, experiment_neighbours.run);
+	(void)end(inq, &guarded);
+	release(inq);
+	return r;
+}
+
 bool who_begin(struct inquiry *inq, struct said *why, int *ret_r)
 {
 	if (!worth(inq, why)) {
 		if (!inq->known.fenced && !hunt_over(inq) && read_elsewhere(inq))
 			*ret_r = fences_look(inq);
+		if (*ret_r == 0)
+			*ret_r = look_beside(inq);
 		return false;
 	}
 	*ret_r = begin(inq);

@@ -242,7 +242,7 @@ static void confidence(const struct verdict_screen *page)
 		     v->class == VERDICT_OVER_READ || v->class == VERDICT_USE_AFTER_FREE ||
 				     v->class == VERDICT_UNINITIALISED
 			     ? "the memory error is there"
-			     : "the heap is damaged");
+			     : "memory is damaged");
 	if (nothing_to_catch(v))
 		row_said(page, "", &v->sentence, 5);
 	else

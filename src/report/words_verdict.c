@@ -36,7 +36,7 @@ const struct sentence_row words_verdict[] = {
 	{ "class:nothing-failed", "nothing failed and nobody is accused" },
 
 	{ "verdict", "[{0}: ]{1}[; {2}][; {3}]" },
-	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|the heap is damaged} all the same" },
+	{ "unfailed", "no failure was seen in {0} trials; {1?the memory error is there|memory is damaged} all the same" },
 	{ "only-observed", "it failed only under closer observation" },
 	{ "caught-in", "caught in {0} of {1} {2?failing }trials in which the damaged memory was watched[, {3} trials run]" },
 	{ "seen-in", "seen in {0} {1?failing }trial{0:s}[, {2} trials run]" },

@@ -303,7 +303,7 @@ static bool is_named(const char *text, const char *name)
 {
 	size_t len = strlen(name);
 
-	for (const char *at = text; (at = strstr(at, name)) != NULL; at += len)
+	for (const char *at = text; len > 0 && (at = strstr(at, name)) != NULL; at += len)
 		if ((at == text || !is_word(at[-1])) && !is_word(at[len]))
 			return true;
 	return false;
@@ -479,13 +479,21 @@ static void read_variables(struct bench *bench)
 		types_variables(types, &bench->neighbours.known);
 }
 
+/* A crash or a wrong result that no block explains. */
+static bool is_unexplained(const struct bench *bench)
+{
+	return !bench->told &&
+	       (bench->request->start.freed ||
+		(bench_settled(bench) && bench->ret->guarded_trials > 0 && bench_is_nobody(bench)));
+}
+
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct bench *bench = inq->bench;
 	const struct type_variables *known = &bench->neighbours.known;
 
 	(void)why;
-	if (!fill_applies(bench) || !bench_may_go_on(bench))
+	if ((inq->known.target && !is_unexplained(bench)) || !bench_may_go_on(bench))
 		return false;
 	if (!bench->neighbours.read)
 		read_variables(bench);

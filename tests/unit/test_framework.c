@@ -328,7 +328,7 @@ static void ctest_becomes_a_script(void **state)
 	script = file_of(&job, "run-tests.sh");
 	assert_non_null(strstr(script, "\nrun 1 c . 1 '' false\n"
 				       "run 0 'a b' /tmp 0 '' env 'A=b c' /bin/echo 'it'\\''s' "
-				       "'q\"\303\244'\nexit "));
+				       "'q\"\303\244'\nfinish\n"));
 }
 
 /* ---- JSON ---- */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #include "agent/arch/x86_64.h"
@@ -20,6 +21,7 @@
 #define IMAGES_MAX 100000u
 #define CRASH_ONLY_EVENTS (8u << 20)
 #define FILE_SPINS 200000u
+#define ROOM_SURE (4ull << 30)
 #define EVENTS_FEW (64u << 10) /* not worth asking for pages */
 
 struct log log_map;
@@ -198,6 +200,16 @@ static void map_place(const struct log_header *header, unsigned char *base)
 	log_map.reserve_tail = 0;
 }
 
+/* Where a disk has much room there will be some when a crash comes, and claiming it would be a good
+ * part of what making the file costs; on tmpfs it would be zeroing all of it. */
+static bool room_is_sure(int fd)
+{
+	struct statfs room;
+
+	return !raw_syscall2(SYS_fstatfs, fd, &room) &&
+	       room.f_bavail > ROOM_SURE / (uint64_t)room.f_bsize;
+}
+
 /* Makes the file and maps it over `base` (0: anywhere). The address, or a negative errno. */
 static long file_map(const struct log_header *header, int fd, uint64_t base)
 {
@@ -208,7 +220,7 @@ static long file_map(const struct log_header *header, int fd, uint64_t base)
 	r = raw_syscall2(SYS_ftruncate, fd, header->file_bytes);
 	/* The pages a crash needs are claimed now: there may be no disk left when it comes. A file
 	 * system that cannot do this (EOPNOTSUPP) is used as it is. */
-	if (!r &&
+	if (!r && !room_is_sure(fd) &&
 	    raw_syscall4(SYS_fallocate, fd, 0, 0,
 			 header->regions[LOG_REGION_RESERVE].offset + (512u << 10)) == -ENOSPC)
 		r = -ENOSPC;

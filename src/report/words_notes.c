@@ -62,6 +62,7 @@ const struct sentence_row words_notes[] = {
 	{ "yielded:sandbox", "it installed a system call filter (seccomp, Syscall User Dispatch) that would kill it for calls of the observer" },
 	{ "note:watched-partly", "process {0} was watched only for a while: then {1}" },
 	{ "note:opened", "process {0}: {1} instruction{1:s} could only run with the watched pages open; a write of another thread in that moment goes unseen" },
+	{ "note:let-go", "process {0}: {1} block{1:s} on watched pages could not be watched any more: stacks, blocks with a protection key, or written to through /proc/self/mem" },
 	{ "trouble:traced", "somebody else traces it (a debugger in the trial)" },
 	{ "trouble:no-tracer", "there was no tracer for it" },
 	{ "trouble:late-tracer", "its tracer did not come in time" },

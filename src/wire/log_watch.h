@@ -55,7 +55,8 @@ struct log_watch_row {
 	uint64_t yielded;   /* row 0: enum log_yielded */
 	uint64_t opened;    /* row 0, pages: instructions that only ran with the pages open */
 	uint64_t moved;	    /* objects that ended because realloc moved their block */
-	uint64_t rest[3];
+	uint64_t let_go;    /* row 0, pages: blocks that are watched no more: pages_yield.c */
+	uint64_t rest[2];
 };
 
 /* Why nothing is watched any more. */

@@ -949,6 +949,202 @@ static int other_first(void)
 	return 0;
 }
 
+/* ---- blocks that must be writable by their own address ------------------------------------------
+ */
+
+#define STACK_BYTES (256u << 10)
+
+static volatile sig_atomic_t signals_come;
+
+/* The kernel puts what it saves on the stack that is in use. */
+static void come(int signo)
+{
+	volatile char room[512];
+
+	memset((void *)room, signo, sizeof(room));
+	signals_come++;
+}
+
+static void signals_without_stack(void)
+{
+	static const int all[] = { SIGUSR1, SIGSEGV, SIGSYS, SIGTRAP };
+	struct sigaction action = { .sa_handler = come };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		sigaction(all[i], &action, NULL);
+}
+
+/* Signals, calls and pushes, a few frames deep. */
+static int deep(int depth)
+{
+	volatile char room[200];
+
+	memset((void *)room, depth, sizeof(room));
+	if (depth)
+		return deep(depth - 1) + room[7];
+	for (int i = 0; i < 20; i++) {
+		raise(SIGUSR1);
+		(void)syscall(SYS_getppid);
+	}
+	return 0;
+}
+
+static void *runs_on_block(void *argument)
+{
+	printf("deep %d\n", deep(5));
+	return argument;
+}
+
+static int stack_of_thread(void)
+{
+	void *stack = aligned_alloc(4096, STACK_BYTES);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	signals_without_stack();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, STACK_BYTES);
+	for (int i = 0; i < 3; i++)
+		if (pthread_create(&thread, &attributes, runs_on_block, NULL) ||
+		    pthread_join(thread, NULL))
+			abort();
+	free(stack);
+	printf("come %d\n", (int)signals_come);
+	return 0;
+}
+
+static ucontext_t here, there;
+
+static void coroutine(void)
+{
+	for (int i = 0; i < 3; i++) {
+		printf("deep %d\n", deep(5));
+		swapcontext(&there, &here);
+	}
+}
+
+static int stack_of_coroutine(void)
+{
+	char *stack = malloc(STACK_BYTES);
+	pid_t child;
+	int status = 0;
+
+	signals_without_stack();
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = STACK_BYTES;
+	there.uc_link = &here;
+	makecontext(&there, coroutine, 0);
+	swapcontext(&here, &there);
+	fflush(stdout);
+	child = fork(); /* which goes on there, as its parent does */
+	swapcontext(&here, &there);
+	fflush(stdout);
+	if (!child)
+		_exit(7);
+	waitpid(child, &status, 0);
+	swapcontext(&here, &there);
+	printf("come %d, child %d\n", (int)signals_come, WEXITSTATUS(status));
+	free(stack);
+	/* Somebody else's now. */
+	stack = malloc(STACK_BYTES);
+	memset(stack, 1, STACK_BYTES);
+	printf("sum %lx\n", (unsigned long)sum(stack, STACK_BYTES));
+	free(stack);
+	return 0;
+}
+
+static int stack_of_signals(void)
+{
+	struct sigaction action = { .sa_handler = come, .sa_flags = SA_ONSTACK };
+	stack_t *now = malloc(sizeof(*now));
+	stack_t stack = { .ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES };
+	uint64_t *word = malloc(64);
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 20; i++) {
+		*(volatile uint64_t *)word = i;
+		raise(SIGUSR1);
+	}
+	sigaltstack(NULL, now);
+	printf("come %d, %d\n", (int)signals_come,
+	       now->ss_sp == stack.ss_sp && now->ss_size == stack.ss_size);
+	return 0;
+}
+
+static int runs_cloned(void *argument)
+{
+	*(int *)argument = deep(3) + 1;
+	return 5;
+}
+
+static int stack_of_clone(void)
+{
+	char *stack = malloc(STACK_BYTES);
+	int status = 0, written = 0;
+	pid_t child;
+
+	signals_without_stack();
+	child = clone(runs_cloned, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &written);
+	waitpid(child, &status, 0);
+	printf("child %d, %d\n", WEXITSTATUS(status), written);
+	child = clone(runs_cloned, stack + STACK_BYTES, SIGCHLD, &written);
+	waitpid(child, &status, 0);
+	printf("child %d, %d\n", WEXITSTATUS(status), written);
+	return 0;
+}
+
+static sigjmp_buf denied;
+
+static void is_denied(int signo)
+{
+	siglongjmp(denied, signo);
+}
+
+/* Without a key the call is that of mprotect; where the processor has them, with one, too. */
+static int keys_on_blocks(void)
+{
+	char *block = aligned_alloc(4096, 8192);
+	volatile int key = (int)syscall(SYS_pkey_alloc, 0, 0), i;
+	int signo;
+
+	signal(SIGSEGV, is_denied);
+	for (i = -1; i <= key; i += key + 1) {
+		printf("%ld", syscall(SYS_pkey_mprotect, block, 4096, PROT_READ, i));
+		signo = sigsetjmp(denied, 1);
+		if (!signo)
+			*(volatile char *)block = 1;
+		printf(" denied %d", signo);
+		printf(" %ld", syscall(SYS_pkey_mprotect, block, 8192, PROT_READ | PROT_WRITE, i));
+		memset(block, 'k' + i, 8192);
+		printf(" %lx\n", (unsigned long)sum(block, 8192));
+		if (key < 0)
+			break;
+	}
+	printf("%ld\n", syscall(SYS_pkey_mprotect, block, 4096, PROT_READ, 77));
+	memset(block, 3, 8192);
+	printf("%lx\n", (unsigned long)sum(block, 8192));
+	return 0;
+}
+
+static int own_memory(void)
+{
+	char *block = malloc(3000), *other = malloc(5000);
+	int fd = open("/proc/self/mem", O_RDWR);
+	struct iovec list = { "vector", 6 };
+
+	memset(block, '.', 3000);
+	memset(other, '.', 5000);
+	printf("%ld", (long)pwrite(fd, "written", 7, (off_t)block));
+	printf(" %ld", (long)pwritev(fd, &list, 1, (off_t)block + 100));
+	printf(" %d", lseek(fd, (off_t)other, SEEK_SET) == (off_t)other);
+	printf(" %ld", (long)write(fd, "sought", 6));
+	printf(" %d", lseek(fd, 0, SEEK_CUR) == (off_t)other + 6);
+	printf(" %.8s %.8s %.8s\n", block, block + 100, other);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -977,6 +1173,12 @@ static const struct {
 	{ "other-first", other_first },
 	{ "engines", engines },
 	{ "engines-first", engines_first },
+	{ "stack-of-thread", stack_of_thread },
+	{ "stack-of-coroutine", stack_of_coroutine },
+	{ "stack-of-signals", stack_of_signals },
+	{ "stack-of-clone", stack_of_clone },
+	{ "keys", keys_on_blocks },
+	{ "own-memory", own_memory },
 };
 
 int main(int argc, char **argv)

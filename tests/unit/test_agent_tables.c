@@ -73,6 +73,11 @@ bool watch_fences(void)
 	return false;
 }
 
+bool pages_rights_sigsafe(uint64_t low, uint64_t high, bool open)
+{
+	return high > low && !open;
+}
+
 void pages_yield_once_written(void)
 {
 }

@@ -15,6 +15,12 @@
 extern uint64_t arch_gate_targets[ARCH_GATES] __attribute__((visibility("hidden")));
 extern const char arch_gates[] __attribute__((visibility("hidden")));
 
+void call_let_go(long address)
+{
+	if (call_held(address))
+		(void)pages_let_go_sigsafe((uint64_t)address);
+}
+
 long call_make(const struct call *call)
 {
 	return raw_syscall6(call->number, call->made[0], call->made[1], call->made[2],

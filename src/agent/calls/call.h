@@ -55,6 +55,9 @@ static inline long call_writable(long value)
 	return call_held(value) ? value + (long)pages.distance : value;
 }
 
+/* What lies there must be writable by its own address: pages_let_go_sigsafe(). */
+void call_let_go(long address);
+
 /* With the arguments of `made`; answers nothing. */
 long call_make(const struct call *call);
 void call_answer(struct call *call, long value);

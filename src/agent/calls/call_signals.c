@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "agent/arch/x86_64.h"
@@ -11,6 +12,18 @@
 #include "agent/core/memory.h"
 #include "agent/core/signals.h"
 #include "agent/core/told.h"
+
+/* setcontext() and swapcontext() set the mask of a context before they go over to its stack. */
+static void context_coming(long mask)
+{
+	uint64_t at = (uint64_t)mask - offsetof(ucontext_t, uc_sigmask), rsp;
+	stack_t stack;
+
+	if (watch_read_sigsafe(&stack, at + offsetof(ucontext_t, uc_stack), sizeof(stack)) &&
+	    watch_read_sigsafe(&rsp, at + offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]), 8) &&
+	    rsp - (uint64_t)stack.ss_sp < stack.ss_size)
+		call_let_go((long)stack.ss_sp);
+}
 
 /* The mask is that of the interrupted code, which comes back when we return. */
 void call_sigprocmask(struct call *call)
@@ -31,9 +44,10 @@ void call_sigprocmask(struct call *call)
 		now |= set;
 	else if (call->given[1] && call->given[0] == SIG_UNBLOCK)
 		now &= ~set;
-	else if (call->given[1] && call->given[0] == SIG_SETMASK)
+	else if (call->given[1] && call->given[0] == SIG_SETMASK) {
+		context_coming(call->given[1]);
 		now = set;
-	else if (call->given[1]) {
+	} else if (call->given[1]) {
 		call_answer(call, -EINVAL);
 		return;
 	}

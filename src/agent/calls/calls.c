@@ -17,6 +17,25 @@
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
 #define PAGE 4096u
 
+/* It cannot be made here, where another stack is in force. */
+static void call_altstack(struct call *call)
+{
+	stack_t stack;
+
+	if (watch_read_sigsafe(&stack, (uint64_t)call->given[0], sizeof(stack)))
+		call_let_go((long)stack.ss_sp);
+	call_let_go(call->given[1]);
+	call_pass(call);
+}
+
+/* A place in /proc/self/mem, for all that we know: who writes through it goes by the rights of the
+ * target's own view. */
+static void call_offset(struct call *call)
+{
+	call_let_go(call->given[call->number == SYS_lseek ? 1 : 3]);
+	call_pass(call);
+}
+
 /* A child that does not share its memory must not share the watched pages: it gets a copy of them.
  * Such a call is made here, on whatever stack the child is to have: its registers come back with
  * the return from this handler, in both. */
@@ -51,6 +70,8 @@ static void call_fork(struct call *call, unsigned stack_at, long stack)
 
 static void call_clone(struct call *call)
 {
+	if (call->given[1])
+		call_let_go(call->given[1] - 1);
 	if (call->given[0] & CLONE_VM)
 		call_pass(call);
 	else
@@ -63,8 +84,12 @@ static void call_clone3(struct call *call)
 	long stack = 0;
 
 	if (bytes < 64 || bytes > sizeof(arguments) ||
-	    !watch_read_sigsafe(arguments, (uint64_t)call->given[0], (uint32_t)bytes) ||
-	    (arguments[0] & CLONE_VM)) {
+	    !watch_read_sigsafe(arguments, (uint64_t)call->given[0], (uint32_t)bytes)) {
+		call_pass(call);
+		return;
+	}
+	call_let_go((long)arguments[5]);
+	if (arguments[0] & CLONE_VM) {
 		call_pass(call);
 		return;
 	}
@@ -75,7 +100,8 @@ static void call_clone3(struct call *call)
 	call_fork(call, 6, stack);
 }
 
-/* The target protects memory that it was given: so it is, but it never becomes really writable. */
+/* The target protects memory that it was given: so it is, but it never becomes really writable. A
+ * protection key counts for the kernel, too, and is the target's own affair. */
 static void call_mprotect(struct call *call)
 {
 	uint64_t at = (uint64_t)call->given[0], bytes = (uint64_t)call->given[1], page;
@@ -85,12 +111,16 @@ static void call_mprotect(struct call *call)
 		call_pass(call);
 		return;
 	}
-	call->made[2] &= ~(long)PROT_WRITE;
-	if (call->given[2] & PROT_WRITE)
-		call->made[2] |= PROT_READ;
+	if (call->number == SYS_pkey_mprotect)
+		call_let_go(call->given[0]);
+	if ((call->given[2] & PROT_WRITE) && !pages_left_sigsafe(at))
+		call->made[2] = (call->given[2] & ~(long)PROT_WRITE) | PROT_READ;
 	result = call_make(call);
 	for (page = at; !result && page < at + bytes; page += PAGE)
 		pages.rights[(page - pages.base) / PAGE] = (uint8_t)((call->given[2] & 7) + 1);
+	pages.uneven = true;
+	if (!result)
+		(void)pages_rights_sigsafe(at, page, false);
 	call_answer(call, result);
 }
 
@@ -202,15 +232,20 @@ static const struct {
 	{ SYS_clone, 0, call_clone, NULL },
 	{ SYS_clone3, 0, call_clone3, NULL },
 	{ SYS_mprotect, 0, call_mprotect, NULL },
+	{ SYS_pkey_mprotect, 0, call_mprotect, NULL },
+	{ SYS_sigaltstack, 0, call_altstack, NULL },
+	{ SYS_lseek, 0, call_offset, NULL },
+	{ SYS_pwrite64, 0, call_offset, NULL },
+	{ SYS_pwritev, 0, call_offset, NULL },
+	{ SYS_pwritev2, 0, call_offset, NULL },
 	{ SYS_madvise, 0, call_madvise, NULL },
 	{ SYS_futex, 0, call_futex, NULL },
 	{ SYS_rt_sigreturn, 0, call_sigreturn, NULL },
 };
 
 static const uint16_t passed[] = {
-	SYS_vfork,	SYS_sigaltstack, SYS_mmap,	 SYS_munmap,  SYS_mremap,
-	SYS_brk,	SYS_mlock,	 SYS_munlock,	 SYS_mincore, SYS_set_robust_list,
-	SYS_arch_prctl, SYS_exit,	 SYS_exit_group,
+	SYS_vfork,   SYS_mmap,	  SYS_munmap,	       SYS_mremap,     SYS_brk,	 SYS_mlock,
+	SYS_munlock, SYS_mincore, SYS_set_robust_list, SYS_arch_prctl, SYS_exit, SYS_exit_group,
 };
 
 static void call_take(struct call *call)
@@ -244,6 +279,7 @@ bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context)
 		return false;
 	for (i = 0; i < 6; i++)
 		call.given[i] = call.made[i] = (long)call_register(context, order[i]);
+	call_let_go((long)call_register(context, REG_RSP));
 	if (!FEATURES_ASK(process.call_taken, &call))
 		call_take(&call);
 	return true;

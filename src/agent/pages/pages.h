@@ -60,6 +60,7 @@ extern HIDDEN struct pages {
 	uint32_t yielded;      /* atomic; 1: the pages are open, nothing is watched any more */
 	int trouble;	       /* errno, why there is none */
 	uint8_t *rights; /* that the target asked for with mprotect: PROT_… + 1 by page; 0: none */
+	bool uneven;	 /* somebody did, or pages are let go of */
 } pages;
 
 static inline bool pages_hold(uint64_t address)
@@ -134,6 +135,17 @@ bool pages_holds(uint64_t address);
 
 /* The kernel is about to write of its own accord (pages_yield.c): opens the pages for good. */
 void pages_yield_sigsafe(void);
+
+/* The same for the block at this address and for those on the same pages, where what is kept there
+ * must be writable by its own address: a stack, or what has a protection key. True: they were not
+ * open before. */
+bool pages_let_go_sigsafe(uint64_t address);
+bool pages_left_sigsafe(uint64_t address);
+
+/* Closes [low, high), or opens it: for as much as the target itself wants to, and never what was
+ * let go of. _sigsafe */
+bool pages_rights_sigsafe(uint64_t low, uint64_t high, bool open);
+void pages_rights_all_sigsafe(bool open);
 
 /* They become memory like any other, without system calls being told (sandbox.h). False: there are
  * none. */

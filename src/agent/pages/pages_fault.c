@@ -9,7 +9,7 @@
  * is, with the pages open for that one instruction. Writes of others in that moment go unseen, so
  * such instructions are counted and told.
  */
-#include "agent/pages/pages.h"
+#include "agent/pages/pages_inside.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -28,6 +28,7 @@
 #define ERROR_WRITE 2u /* of the page fault's error code */
 #define FLAG_DOWN 0x400u
 #define CODE_ACCERR 2
+#define STACK_STORES 16u /* through a stack pointer that is believed to be another pointer */
 
 /* The bytes that a store writes. */
 struct stretch {
@@ -364,11 +365,6 @@ static __attribute__((noinline)) void string_run(const struct arch_store *store,
 
 static uint32_t opened; /* by so many threads; atomic */
 
-static void pages_rights(int rights)
-{
-	(void)raw_syscall3(SYS_mprotect, pages.base + PAGE, pages.top - pages.base - PAGE, rights);
-}
-
 /* For one instruction, after which step_signal() closes them. */
 static bool open_and_step(ucontext_t *context, uint64_t address)
 {
@@ -380,7 +376,7 @@ static bool open_and_step(ucontext_t *context, uint64_t address)
 		return false;
 	if (!self->stepping) {
 		if (!__atomic_fetch_add(&opened, 1, __ATOMIC_ACQ_REL))
-			pages_rights(PROT_READ | PROT_WRITE);
+			pages_rights_all_sigsafe(true);
 		if (watch_state.area)
 			__atomic_fetch_add(&watch_state.area->rows[0].opened, 1, __ATOMIC_RELAXED);
 		self->stepping = 1 + !!(greg(context, REG_EFL) & FLAG_TRAP);
@@ -395,7 +391,7 @@ static void step_end(struct thread *self)
 {
 	self->stepping = 0;
 	if (__atomic_sub_fetch(&opened, 1, __ATOMIC_ACQ_REL) == 0)
-		pages_rights(PROT_READ);
+		pages_rights_all_sigsafe(false);
 }
 
 /* Everything near that has changed; what was written as it was before cannot be told. */
@@ -456,6 +452,33 @@ static uint32_t code_read(uint64_t rip, uint8_t code[ARCH_INSTRUCTION_MAX])
 	return room < bytes && watch_read_sigsafe(code, rip, room) ? room : 0;
 }
 
+/* Has the target a handler that would run on whatever stack is in use? */
+static bool handlers_come(void)
+{
+	struct told_action action;
+	int signo;
+
+	for (signo = 1; signo <= 64; signo++)
+		if (!raw_syscall4(SYS_rt_sigaction, signo, 0, &action, 8) && action.handler > 1 &&
+		    !(action.flags & SA_ONSTACK))
+			return true;
+	return false;
+}
+
+/* Some code stores through the stack pointer where it is none. So it is believed to be one when a
+ * signal may come there, or when there were many such stores. True: the instruction can be made
+ * now, since its own pages were meant. */
+static bool stack_opened(const ucontext_t *context, uint64_t address)
+{
+	static uint32_t stores; /* atomic */
+	uint64_t stack = greg(context, REG_RSP);
+
+	return pages_hold(stack) &&
+	       (__atomic_fetch_add(&stores, 1, __ATOMIC_RELAXED) > STACK_STORES ||
+		handlers_come()) &&
+	       pages_let_go_sigsafe(stack) && pages_left_sigsafe(address);
+}
+
 static bool store_signal(const siginfo_t *info, ucontext_t *context)
 {
 	uint64_t address = (uint64_t)info->si_addr;
@@ -465,12 +488,14 @@ static bool store_signal(const siginfo_t *info, ucontext_t *context)
 
 	if (thread_self && thread_self->stepping && !pages_hold(address))
 		step_end(thread_self); /* it faults elsewhere: the target's own */
-	if (!pages_hold(address) || info->si_code != CODE_ACCERR ||
-	    !(greg(context, REG_ERR) & ERROR_WRITE) || address - pages.base < PAGE ||
-	    address >= pages.top || pages_denied_sigsafe(address) || watch_fences())
+	if (address - pages.base - PAGE >= pages.top - pages.base - PAGE ||
+	    info->si_code != CODE_ACCERR || !(greg(context, REG_ERR) & ERROR_WRITE) ||
+	    pages_denied_sigsafe(address) || watch_fences())
 		return false;
 	if (!thread_self || !thread_self->dispatched)
 		told_interrupted_sigsafe(context);
+	if (stack_opened(context, address))
+		return true;
 	have = code_read(greg(context, REG_RIP), code);
 	if (!arch_store_decode(code, have, context, address, &store))
 		return open_and_step(context, address);

@@ -1,13 +1,4 @@
-/*
- * What the parts of the watched pages (pages.h) have of each other, and nobody else needs.
- *
- *   pages.c          the memory itself, seen twice; the copy for a child
- *   pages_slots.c    where blocks lie, and the locks
- *   pages_blocks.c   blocks there, in place of libc's
- *   pages_objects.c  what is watched in them
- *   pages_fault.c    stores
- *   pages_yield.c    the end of it, when the kernel writes of its own accord
- */
+/* What the parts of the watched pages (pages.h) have of each other, and nobody else needs. */
 #ifndef REDHAND_AGENT_PAGES_INSIDE_H
 #define REDHAND_AGENT_PAGES_INSIDE_H
 
@@ -36,6 +27,10 @@ uint64_t pages_slot_bytes(const struct pages_slot *slot);
 /* How far its block can grow in place. */
 uint64_t pages_room(const struct pages_slot *slot);
 
+/* The pages of an address and of all that lies on them with it are let go of: no block is placed
+ * there any more that is to be watched. False: they were before, or there is no slot. _sigsafe */
+bool pages_span_leave_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high);
+
 /* From the base up to where no slot lies yet. _sigsafe */
 uint64_t pages_slots_used_sigsafe(void);
 
@@ -50,8 +45,6 @@ void pages_objects_unlock_sigsafe(void);
 /* All of them end: the pages are about to be opened. _sigsafe */
 void pages_objects_yield_sigsafe(void);
 
-/* Opens the pages, as they are opened then; in a forked child, too. _sigsafe */
-void pages_open_views_sigsafe(void);
 /* Before the first block: yields if the target has set something up already that makes the kernel
  * write. From the first block on we are told of it (calls.h). Under the lock of slots. */
 void pages_yield_once_written(void);

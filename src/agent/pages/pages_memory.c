@@ -158,11 +158,38 @@ int pages_init(void)
 	return r;
 }
 
+static int rights_of(uint64_t page, bool open)
+{
+	uint8_t wish = pages.rights ? pages.rights[(page - pages.base) / PAGE] : 0;
+	int rights = wish ? wish - 1 : PROT_READ | PROT_WRITE;
+
+	if (!open && (rights & PROT_WRITE) && !pages_left_sigsafe(page))
+		rights = (rights & ~PROT_WRITE) | PROT_READ;
+	return rights;
+}
+
 bool pages_denied_sigsafe(uint64_t address)
 {
-	uint8_t wish = pages.rights ? pages.rights[(address - pages.base) / PAGE] : 0;
+	return !(rights_of(address, true) & PROT_WRITE);
+}
 
-	return wish && !((wish - 1) & PROT_WRITE);
+bool pages_rights_sigsafe(uint64_t low, uint64_t high, bool open)
+{
+	uint64_t at, end;
+	bool good = true;
+
+	for (at = low; at < high; at = end) {
+		for (end = pages.uneven ? at + PAGE : high;
+		     end < high && rights_of(end, open) == rights_of(at, open);)
+			end += PAGE;
+		good &= !raw_syscall3(SYS_mprotect, at, end - at, rights_of(at, open));
+	}
+	return good;
+}
+
+void pages_rights_all_sigsafe(bool open)
+{
+	(void)pages_rights_sigsafe(pages.base + PAGE, pages.top, open);
 }
 
 bool pages_yielded(void)
@@ -204,13 +231,11 @@ bool pages_adopt_sigsafe(long copy)
 
 	/* Another thread may have been at a copy, too. */
 	pages_copied_sigsafe((long)spare_place());
-	(void)raw_syscall3(SYS_mprotect, pages.base, pages.bytes, PROT_READ);
 	(void)raw_syscall3(SYS_mprotect, pages.base, PAGE, PROT_NONE);
 	(void)raw_syscall3(SYS_mprotect, pages.top, shut, PROT_NONE);
 	pages_slots_unlock_all_sigsafe();
 	pages_objects_unlock_sigsafe();
-	if (pages.yielded)
-		pages_open_views_sigsafe();
+	pages_rights_all_sigsafe(pages.yielded);
 	return good;
 }
 

@@ -51,19 +51,19 @@ bool pages_arm(const struct watch_armed *armed, uint32_t context)
 	    armed->address + armed->bytes > slot->start + pages_slot_bytes(slot))
 		return false;
 	mask = pages_signals_block();
+	locks = pages_lock_sigsafe(armed->address, armed->address + 1);
 	(void)spin_take_sigsafe(&free_lock, PAGES_LOCK_SPINS);
-	object = object_take();
+	object = pages_left_sigsafe(armed->address) ? NULL : object_take();
 	spin_give_sigsafe(&free_lock);
 	if (object) {
-		locks = pages_lock_sigsafe(armed->address, armed->address + 1);
 		object->armed = *armed;
 		object->slot = (uint32_t)(slot - pages.slots);
 		object->calls = 0;
 		watch_begin(&object->armed, context);
 		object->next = slot->armed;
 		slot->armed = (uint32_t)(object - pages.objects) + 1;
-		pages_unlock_sigsafe(locks);
 	}
+	pages_unlock_sigsafe(locks);
 	pages_signals_restore(mask);
 	return object != NULL;
 }
@@ -106,7 +106,8 @@ static void slot_disarm(struct pages_slot *slot, uint64_t start, uint64_t bytes,
 		struct pages_armed *object = &pages.objects[*link - 1];
 
 		if (object->armed.address - start >= (bytes ? bytes : 1) ||
-		    (why != LOG_WATCHED_AGAIN && watch_outlives(&object->armed)))
+		    (why != LOG_WATCHED_AGAIN && why != LOG_WATCHED_YIELDED &&
+		     watch_outlives(&object->armed)))
 			link = &object->next;
 		else
 			object_end(link, object, why);

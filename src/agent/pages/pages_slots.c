@@ -34,6 +34,7 @@ struct span {
 	uint32_t slot_bytes;
 	uint32_t first; /* slot */
 	uint32_t used, count;
+	uint32_t left; /* let go of: pages_let_go_sigsafe() */
 };
 
 /* Slots of one size: the span that is being cut, and the freed ones, oldest first. */
@@ -124,6 +125,11 @@ void pages_slots_unlock_all_sigsafe(void)
 {
 	memset(state.locks, 0, sizeof(state.locks));
 	state.lock = 0;
+}
+
+static struct kind *kind_of(const struct span *span)
+{
+	return span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
 }
 
 static struct span *span_at(uint64_t address)
@@ -270,8 +276,7 @@ static struct pages_slot *slot_find(uint64_t align, uint64_t size)
 static void slot_give(struct pages_slot *slot)
 {
 	struct span *span = &state.spans[slot->span];
-	struct kind *kind =
-		span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
+	struct kind *kind = kind_of(span);
 
 	slot->bytes = 0;
 	slot->freed = 1;
@@ -297,7 +302,7 @@ static const char *pages_slots_invariant_sigsafe(const struct pages_slot *slot)
 
 	if (slot->span >= state.span_count || span->used > span->count)
 		return "pages: a slot of a span that is not there";
-	kind = span->count == 1 ? &state.alone : &state.kinds[span->slot_bytes / SLOT_STEP];
+	kind = kind_of(span);
 	if (slot->start - span->start >= (uint64_t)span->count * span->slot_bytes ||
 	    (slot->start - span->start) % span->slot_bytes)
 		return "pages: a slot that does not lie in its span";
@@ -311,6 +316,48 @@ static const char *pages_slots_invariant_sigsafe(const struct pages_slot *slot)
 }
 #endif
 
+static uint64_t span_bytes(const struct span *span)
+{
+	return (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+bool pages_left_sigsafe(uint64_t address)
+{
+	const struct span *span = span_at(address);
+
+	return span && __atomic_load_n(&span->left, __ATOMIC_RELAXED);
+}
+
+bool pages_span_leave_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_high)
+{
+	struct span *span = span_at(address);
+	uint64_t mask;
+	bool was;
+
+	if (!span)
+		return false;
+	mask = pages_signals_block();
+	(void)spin_take_sigsafe(&state.lock, PAGES_LOCK_SPINS);
+	was = __atomic_exchange_n(&span->left, 1, __ATOMIC_RELAXED);
+	pages.uneven = true;
+	if (kind_of(span)->span == span - state.spans + 1u)
+		kind_of(span)->span = 0;
+	spin_give_sigsafe(&state.lock);
+	pages_signals_restore(mask);
+	*ret_low = span->start;
+	*ret_high = span->start + span_bytes(span);
+	return !was;
+}
+
+/* Whoever had a block to itself and was let go of is not there any more. Under the lock. */
+static void span_back(struct span *span)
+{
+	if (!span->left || span->count > 1)
+		return;
+	__atomic_store_n(&span->left, 0, __ATOMIC_RELAXED);
+	(void)pages_rights_sigsafe(span->start, span->start + span_bytes(span), false);
+}
+
 struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
 {
 	struct pages_slot *slot = NULL;
@@ -321,6 +368,7 @@ struct pages_slot *pages_slot_take(uint64_t align, uint64_t size)
 	if (!__atomic_load_n(&pages.yielded, __ATOMIC_ACQUIRE))
 		slot = slot_find(align, size);
 	if (slot) {
+		span_back(&state.spans[slot->span]);
 		slot->bytes = size ? size : 1;
 		INVARIANT(pages_slots_invariant_sigsafe(slot));
 	}
@@ -339,11 +387,6 @@ void pages_slot_give(struct pages_slot *slot)
 	INVARIANT(pages_slots_invariant_sigsafe(slot));
 	spin_give_sigsafe(&state.lock);
 	pages_signals_restore(mask);
-}
-
-static uint64_t span_bytes(const struct span *span)
-{
-	return (span->end - span->start + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
 static bool slot_rights(const struct pages_slot *slot, int rights)

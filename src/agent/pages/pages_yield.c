@@ -6,6 +6,9 @@
  * gets its pages opened for good. Watching ends there, and that is said; nothing that was told
  * before is lost.
  *
+ * A stack is written to by the kernel, too, when a signal comes, and cannot be told of it. So a
+ * block that turns out to be one is let go of, with those that lie on the same pages.
+ *
  * Who forbids itself the system calls that the watching takes gets memory of the usual kind in
  * their place.
  */
@@ -20,27 +23,30 @@
 
 #define PAGE 4096u
 
-void pages_open_views_sigsafe(void)
-{
-	uint64_t at, end;
-
-	for (at = pages.base + PAGE; at < pages.top; at = end) {
-		bool denied = pages_denied_sigsafe(at);
-
-		for (end = at; end < pages.top && pages_denied_sigsafe(end) == denied;)
-			end += PAGE;
-		if (!denied)
-			(void)raw_syscall3(SYS_mprotect, at, end - at, PROT_READ | PROT_WRITE);
-	}
-}
-
 void pages_yield_sigsafe(void)
 {
 	if (!pages.bytes || __atomic_exchange_n(&pages.yielded, 1, __ATOMIC_ACQ_REL))
 		return;
 	watch_state.area->rows[0].yielded = LOG_YIELDED_TO_KERNEL;
 	pages_objects_yield_sigsafe();
-	pages_open_views_sigsafe();
+	pages_rights_all_sigsafe(true);
+}
+
+bool pages_let_go_sigsafe(uint64_t address)
+{
+	uint64_t low, high, at;
+
+	if (watch_fences() || pages.yielded || !pages_span_leave_sigsafe(address, &low, &high))
+		return false;
+	for (at = low; at < high; at = pages_slot_end_sigsafe(at)) {
+		struct pages_slot *slot = pages_slot_sigsafe(at);
+
+		if (!slot || !slot->bytes)
+			continue;
+		pages_disarm(slot->start, pages_slot_bytes(slot), LOG_WATCHED_YIELDED);
+		__atomic_fetch_add(&watch_state.area->rows[0].let_go, 1, __ATOMIC_RELAXED);
+	}
+	return pages_rights_sigsafe(low, high, false);
 }
 
 /* The copy takes the place of what the target sees, under all locks: whoever is about to store
@@ -56,7 +62,7 @@ static void pages_make_private_sigsafe(void)
 	at = raw_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0 && at > -4096) {
-		pages_open_views_sigsafe();
+		pages_rights_all_sigsafe(true);
 		return;
 	}
 	pages_lock_all_sigsafe();

@@ -446,10 +446,10 @@ static void add_watch(struct strbuf *out, struct log_reader *log)
 				    "WATCH number=%u mode=%u kernel=%u trouble=%d objects=%" PRIu64
 				    " armed=%" PRIu64 " displaced=%" PRIu64 " hits=%" PRIu64
 				    " matched=%" PRIu64 " unchanged=%" PRIu64 " imprecise=%" PRIu64
-				    " late=%" PRIu64 " yielded=%" PRIu64 "\n",
+				    " late=%" PRIu64 " yielded=%" PRIu64 " let_go=%" PRIu64 "\n",
 				    i, w.mode, w.kernel_writes, w.trouble, w.objects, w.armed,
 				    w.displaced, w.hits, w.matched, w.unchanged, w.imprecise,
-				    w.late, w.yielded);
+				    w.late, w.yielded, w.let_go);
 	for (i = 0; i < LOG_WRITERS; i++)
 		if (log_writer_row(log, i, &writer))
 			strbuf_addf(out,

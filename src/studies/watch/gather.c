@@ -256,13 +256,12 @@ static void note_yielded(struct watch_report *report, const struct event_log *lo
 		said_word(why[row->yielded]));
 }
 
-static void note_opened(struct watch_report *report, const struct event_log *log,
-			const struct log_watch_row *row)
+static void note_count(struct watch_report *report, const struct event_log *log, const char *note,
+		       uint64_t count)
 {
-	if (row->opened == 0 || report->notes.list.count >= NOTES_MAX)
-		return;
-	SAY_TOO(&report->notes, "note:opened", said_number(log->reader.header.pid),
-		said_number(row->opened));
+	if (count != 0 && report->notes.list.count < NOTES_MAX)
+		SAY_TOO(&report->notes, note, said_number(log->reader.header.pid),
+			said_number(count));
 }
 
 static struct said_value trouble_value(int trouble)
@@ -305,7 +304,8 @@ static void add_rows(struct watch_report *report, struct event_log *log)
 		}
 		if (i == 0) {
 			note_yielded(report, log, &row);
-			note_opened(report, log, &row);
+			note_count(report, log, "note:opened", row.opened);
+			note_count(report, log, "note:let-go", row.let_go);
 		}
 		target->objects += row.objects;
 		target->armed += row.armed;

@@ -11,8 +11,7 @@
  * highest byte: a field's address, made out of poison, is a little more than it and must not be the
  * poison of a neighbour.
  */
-#ifndef REDHAND_WIRE_CANARY_H
-#define REDHAND_WIRE_CANARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ static inline uint64_t canary_word_hash(uint64_t stack_hash, uint64_t word)
 }
 
 #define CANARY_FRESH_WORDS 512u /* of a block that have a coin each; then it begins anew */
-
-#endif

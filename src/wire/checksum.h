@@ -6,8 +6,7 @@
  * wiped record is never valid. It must be cheap enough for a signal handler and for a record per
  * malloc, which rules out a table-driven CRC.
  */
-#ifndef REDHAND_WIRE_CHECKSUM_H
-#define REDHAND_WIRE_CHECKSUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ static inline uint64_t checksum_long(uint64_t state, const void *bytes, size_t l
 	state = checksum_add(checksum_mix(lane[0], lane[1]), p, len);
 	return checksum_mix(state, checksum_mix(lane[2], lane[3]));
 }
-
-#endif

@@ -6,8 +6,7 @@
  * in 2^n, others in each trial: which, follows from the trial's turn. The turns come in such an
  * order that at level n, whatever n, any 2^n trials one after the other cover all classes.
  */
-#ifndef REDHAND_WIRE_FENCE_TURN_H
-#define REDHAND_WIRE_FENCE_TURN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline bool fence_turn_takes(uint64_t stack_hash, uint32_t turn, uint32_t
 
 	return differs < FENCE_CLASSES >> level; /* alike in as many bits as the level says */
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * One-field structs, so that a block's id cannot be passed for a context's.
  */
-#ifndef REDHAND_WIRE_IDS_H
-#define REDHAND_WIRE_IDS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -54,5 +53,3 @@ static inline uint64_t wire_module_identity(const uint8_t *build_id, size_t buil
 _Static_assert(sizeof(struct alloc_id) == 8, "crosses the wire");
 _Static_assert(sizeof(struct context_id) == 4, "crosses the wire");
 _Static_assert(sizeof(struct block_key) == 16, "crosses the wire");
-
-#endif

@@ -2,8 +2,7 @@
  * Crashes in the event log (log_format.h): the record of a crash, and what follows it: pieces of
  * memory (BLOB), the blocks that its registers and its stack point into (BLOCK), Python's state.
  */
-#ifndef REDHAND_WIRE_LOG_CRASH_H
-#define REDHAND_WIRE_LOG_CRASH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -194,5 +193,3 @@ LOG_PIN(log_thread_name, 24);
 LOG_PIN(log_block, 80);
 LOG_PIN(log_value, 64);
 _Static_assert(offsetof(struct log_crash, gregs) == 40, "bump LOG_VERSION");
-
-#endif

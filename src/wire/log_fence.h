@@ -2,8 +2,7 @@
  * Records of fences in the event log (log_format.h): who touched memory that no block of the
  * program has.
  */
-#ifndef REDHAND_WIRE_LOG_FENCE_H
-#define REDHAND_WIRE_LOG_FENCE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,5 +81,3 @@ LOG_PIN(log_fence, 40);
 LOG_PIN(log_fence_access, 256);
 LOG_PIN(log_fence_counts, 520);
 LOG_PIN(log_fence_end, 48);
-
-#endif

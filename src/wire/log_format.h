@@ -23,8 +23,7 @@
  * Here: the file, its regions, and the records about a process. What belongs to crashes, to the
  * heap observer and to watches lies in log_crash.h, log_heap.h and log_watch.h.
  */
-#ifndef REDHAND_WIRE_LOG_FORMAT_H
-#define REDHAND_WIRE_LOG_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -558,5 +557,3 @@ static inline uint64_t log_record_span(uint32_t payload_bytes)
 	return (sizeof(struct log_record) + (uint64_t)payload_bytes + LOG_ALIGN - 1) &
 	       ~(uint64_t)(LOG_ALIGN - 1);
 }
-
-#endif

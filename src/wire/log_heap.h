@@ -2,8 +2,7 @@
  * Records of the heap observer in the event log (log_format.h): frees that should not be, damage,
  * rounds and sweeps.
  */
-#ifndef REDHAND_WIRE_LOG_HEAP_H
-#define REDHAND_WIRE_LOG_HEAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -116,5 +115,3 @@ LOG_PIN(log_heap, 32);
 LOG_PIN(log_heap_damage, 184);
 LOG_PIN(log_round, 72);
 LOG_PIN(log_sweep, 32);
-
-#endif

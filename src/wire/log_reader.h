@@ -26,8 +26,7 @@
  * RESERVE is walked first, then EVENTS, so records do not come in order of time: sort by
  * head.seq where order matters.
  */
-#ifndef REDHAND_WIRE_LOG_READER_H
-#define REDHAND_WIRE_LOG_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,5 +141,3 @@ const struct log_hit *log_hit(struct log_reader *log, uint32_t slot);
 
 /* The bytes of the block right after that hit; false: not known. */
 bool log_hit_block(const struct log_reader *log, uint64_t number, struct log_hit_block *ret);
-
-#endif

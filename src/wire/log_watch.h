@@ -2,8 +2,7 @@
  * Watches in the event log (log_format.h): region WATCH, with what was watched, who wrote and the
  * latest hits, and the records about changes and sights.
  */
-#ifndef REDHAND_WIRE_LOG_WATCH_H
-#define REDHAND_WIRE_LOG_WATCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -305,5 +304,3 @@ static inline uint64_t log_last_sum(const struct log_last *last)
 {
 	return checksum_add(CHECKSUM_SEED, last, offsetof(struct log_last, check));
 }
-
-#endif

@@ -12,8 +12,7 @@
  * in agent/features.c, and a row in tests/unit/test_wire_plan.c. Change PLAN_VERSION only when
  * an old agent would misread the new file.
  */
-#ifndef REDHAND_WIRE_PLAN_H
-#define REDHAND_WIRE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -461,5 +460,3 @@ const struct plan_item *plan_next(const void *bytes, const struct plan_item *ite
 
 /* A sentence fragment: "the checksum does not match". */
 const char *plan_fault_text(enum plan_fault fault);
-
-#endif

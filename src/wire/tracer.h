@@ -17,8 +17,7 @@
  *
  * Also included by assembler code.
  */
-#ifndef REDHAND_WIRE_TRACER_H
-#define REDHAND_WIRE_TRACER_H
+#pragma once
 
 #define WIRE_TRACER_NAME "tracer"
 
@@ -61,6 +60,4 @@ struct perf_siginfo {
 
 _Static_assert(sizeof(struct tracer_hello) == 16, "wire size");
 _Static_assert(sizeof(struct perf_siginfo) == 40, "as the kernel has it");
-#endif
-
 #endif

@@ -15,8 +15,7 @@
  * No guards and no watched pages: the program may have other functions that know its blocks by what
  * lies before them.
  */
-#ifndef REDHAND_AGENT_BUILTIN_MALLOC_H
-#define REDHAND_AGENT_BUILTIN_MALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ extern HIDDEN void *hook_aligned_alloc(size_t align, size_t size);
 extern HIDDEN int hook_posix_memalign(void **ret, size_t align, size_t size);
 extern HIDDEN void *hook_valloc(size_t size);
 extern HIDDEN void *hook_pvalloc(size_t size);
-
-#endif

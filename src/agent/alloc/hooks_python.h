@@ -1,8 +1,7 @@
 /*
  * Objects that CPython carves out of its arenas, followed through PyMem_SetAllocator.
  */
-#ifndef REDHAND_AGENT_HOOKS_PYTHON_H
-#define REDHAND_AGENT_HOOKS_PYTHON_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void python_init(void);
  * but for plain malloc, whose blocks are followed as they are. Once at most, and only while there
  * is one thread: the interpreter's own lock around this is free then. */
 void python_settle(struct guard *guard, uint32_t api);
-
-#endif

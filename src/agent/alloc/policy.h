@@ -18,8 +18,7 @@
  * The shortest way of all, blocks of libc's own malloc by its cache, is in malloc and free
  * themselves (AGENT_IDS_GLIBC) and asks no table.
  */
-#ifndef REDHAND_AGENT_POLICY_H
-#define REDHAND_AGENT_POLICY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ static inline bool policy_power_of_two(size_t value)
 {
 	return value && !(value & (value - 1));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Parts of the policy `ids` that the others use for blocks which have nothing else.
  */
-#ifndef REDHAND_AGENT_POLICY_INSIDE_H
-#define REDHAND_AGENT_POLICY_INSIDE_H
+#pragma once
 
 #include "agent/alloc/policy.h"
 #include "agent/ids/blocks.h"
@@ -19,5 +18,3 @@ policy_begun(void *ptr, size_t size, enum log_api api, struct caller caller)
 
 /* realloc by libc. */
 void *policy_resized(void *ptr, size_t size, struct caller caller);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * CPython's objects under the heap observer: each a block of its own, with guards and quarantine.
  */
-#ifndef REDHAND_AGENT_PYTHON_GUARDED_H
-#define REDHAND_AGENT_PYTHON_GUARDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ enum python_domain_number {
  * False: this build does not stand it, and nothing was done. */
 bool python_guarded_init(void);
 bool python_guarded_is(const struct python_allocator *allocator);
-
-#endif

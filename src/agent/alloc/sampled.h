@@ -1,8 +1,7 @@
 /*
  * The end of blocks that were passed over (sample.h): as where none has guards.
  */
-#ifndef REDHAND_AGENT_SAMPLED_H
-#define REDHAND_AGENT_SAMPLED_H
+#pragma once
 
 #include "agent/fence/fence.h"
 #include "agent/guards/sample.h"
@@ -26,5 +25,3 @@ static inline __attribute__((always_inline)) bool sample_free(void *ptr, enum lo
 	real.free(ptr);
 	return true;
 }
-
-#endif

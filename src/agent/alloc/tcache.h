@@ -15,8 +15,7 @@
  * nowhere faults in libc's code, not in ours (arch_read_or()). A handler that comes in between and
  * allocates finds what it would find in libc: the same stores in the same order.
  */
-#ifndef REDHAND_AGENT_TCACHE_H
-#define REDHAND_AGENT_TCACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ static inline __attribute__((always_inline)) bool tcache_give(void *ptr)
 fault:
 	return false;
 }
-
-#endif

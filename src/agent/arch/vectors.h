@@ -1,8 +1,7 @@
 /*
  * Vector and mask registers, out of a signal's frame.
  */
-#ifndef REDHAND_AGENT_ARCH_VECTORS_H
-#define REDHAND_AGENT_ARCH_VECTORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/ucontext.h>
@@ -15,5 +14,3 @@ void arch_vectors_init(void);
 /* The masks that a store can have had: k0 to k7 and ymm0 to ymm15. False: the frame has none.
  * _sigsafe */
 bool arch_vectors_sigsafe(const ucontext_t *context, struct log_hit_vectors *ret);
-
-#endif

@@ -4,8 +4,7 @@
  * Raw calls, because libc's wrappers set errno, may be cancellation points, and may be hooked by
  * somebody else. All functions here are async-signal-safe.
  */
-#ifndef REDHAND_AGENT_ARCH_X86_64_H
-#define REDHAND_AGENT_ARCH_X86_64_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -237,8 +236,6 @@ static inline uint64_t arch_fs_base(void)
 
 /* Where our handlers return to: outside of it, the return would be told to us as well (told.h). */
 void arch_sigreturn(void) __attribute__((visibility("hidden")));
-
-#endif
 
 /* Calls work(arg) with the stack pointer at `top`: x86_64_on_stack.S. */
 void arch_on_stack(void *top, void (*work)(void *arg), void *arg);

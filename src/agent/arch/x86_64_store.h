@@ -10,8 +10,7 @@
  *
  * Everything here is _sigsafe.
  */
-#ifndef REDHAND_AGENT_ARCH_X86_64_STORE_H
-#define REDHAND_AGENT_ARCH_X86_64_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ void arch_store_run(struct arch_scratch *scratch, const struct arch_store *store
 void arch_store_probe(struct arch_scratch *scratch, const struct arch_store *store,
 		      const ucontext_t *context, uint64_t address, uint64_t *ret_low,
 		      uint64_t ret_mask[2]);
-
-#endif

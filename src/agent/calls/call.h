@@ -5,8 +5,7 @@
  * Everything here runs in the handler of SIGSYS. Whatever is given a call answers it; call_make()
  * alone does not.
  */
-#ifndef REDHAND_AGENT_CALL_H
-#define REDHAND_AGENT_CALL_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -113,5 +112,3 @@ void call_sigaction(struct call *call);
 /* Waiting with another mask: argument `at` points to it. */
 void call_masked(struct call *call, unsigned at);
 void call_pselect(struct call *call);
-
-#endif

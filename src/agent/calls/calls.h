@@ -10,8 +10,7 @@
  * Besides, what would shut our handlers out is kept from happening: SIGSEGV, SIGTRAP and SIGSYS are
  * left out of masks, whoever sets them.
  */
-#ifndef REDHAND_AGENT_CALLS_H
-#define REDHAND_AGENT_CALLS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@
 
 /* A call that was told. False: another signal. _sigsafe */
 bool calls_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
-
-#endif

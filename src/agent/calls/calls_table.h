@@ -3,8 +3,7 @@
  * kernel that left a value as it was is told as well. Of calls that are not here, only what has
  * changed is told.
  */
-#ifndef REDHAND_AGENT_CALLS_TABLE_H
-#define REDHAND_AGENT_CALLS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ const struct call_output *call_outputs(long number);
 
 /* It writes nowhere: its buffers can stay where they are. _sigsafe */
 bool call_only_reads(long number);
-
-#endif

@@ -5,8 +5,7 @@
  * Nothing of it is on the shortest way of malloc and free, which is not taken when the plan asks
  * for it (AGENT_IDS_GLIBC); elsewhere it is a test of a switch that the hooks have at hand.
  */
-#ifndef REDHAND_AGENT_CHAOS_H
-#define REDHAND_AGENT_CHAOS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ static inline __attribute__((always_inline)) void chaos_at(uint64_t return_addre
 /* This thread has just armed a watch: a moment's delay, if the plan wants one, so that the others
  * get on with what they do to it. */
 void chaos_watch_armed_sigsafe(void);
-
-#endif

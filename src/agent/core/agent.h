@@ -60,8 +60,7 @@
  * take a `struct guard *` are safe in the same sense: a handler that interrupts a hook and
  * allocates is refused by the guard and counted.
  */
-#ifndef REDHAND_AGENT_AGENT_H
-#define REDHAND_AGENT_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ static inline __attribute__((always_inline)) bool agent_ids_slow(void)
 
 /* True in the process that the log belongs to; false in a vfork child. One system call. */
 bool agent_owns_process_sigsafe(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Where the clock is not one that the vDSO can read, it makes a system call, which must not be told
  * to us (told.h) as if it were the target's.
  */
-#ifndef REDHAND_AGENT_CLOCK_H
-#define REDHAND_AGENT_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -22,5 +21,3 @@ static inline uint64_t clock_ns_sigsafe(clockid_t clock)
 		(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
-
-#endif

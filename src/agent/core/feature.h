@@ -12,8 +12,7 @@
  * blocks that somebody has marked. Everything that may come out of a handler or a hook is
  * _sigsafe.
  */
-#ifndef REDHAND_AGENT_FEATURE_H
-#define REDHAND_AGENT_FEATURE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -169,5 +168,3 @@ uint32_t features_plan(const void *bytes);
 				feature_says |= features[feature_at].event(__VA_ARGS__); \
 		feature_says;                                                            \
 	})
-
-#endif

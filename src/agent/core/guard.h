@@ -8,8 +8,7 @@
  * errno is kept by construction: inside the guard only raw system calls are made, which do not
  * know errno (reading and restoring it would cost as much as the rest of the guard).
  */
-#ifndef REDHAND_AGENT_GUARD_H
-#define REDHAND_AGENT_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -50,5 +49,3 @@ static inline __attribute__((always_inline)) void guard_leave(struct guard *guar
 					 : "guard: left by one who is not inside");
 	guard_open(guard->self);
 }
-
-#endif

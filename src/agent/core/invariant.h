@@ -7,8 +7,7 @@
  * may run wherever the structure is used. What is broken makes the agent retire
  * (LOG_RETIRED_SELF_FAULT): the target runs on, and the log says so. Other builds have none of it.
  */
-#ifndef REDHAND_AGENT_INVARIANT_H
-#define REDHAND_AGENT_INVARIANT_H
+#pragma once
 
 #ifndef AGENT_CHECKS
 #define AGENT_CHECKS 0
@@ -32,7 +31,5 @@ void invariant_broken_sigsafe(const char *what);
 #else
 
 #define INVARIANT(question) ((void)0)
-
-#endif
 
 #endif

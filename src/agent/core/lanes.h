@@ -5,8 +5,7 @@
  * thread has ended. The lowest free lane is taken, so that a program that makes its threads in the
  * same order gets the same lanes in every run: they are part of a block's key.
  */
-#ifndef REDHAND_AGENT_LANES_H
-#define REDHAND_AGENT_LANES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ uint32_t thread_lanes_in_use_sigsafe(void);
 /* What was ever mapped for lane number n, in use or not; NULL: nothing, nor for those behind it.
  * _sigsafe */
 const struct thread *lane_area_sigsafe(uint32_t n);
-
-#endif

@@ -5,8 +5,7 @@
  * written last. So a thread that dies in between leaves a hole that the reader steps over, and no
  * writer waits for another. All functions are _sigsafe except log_create.
  */
-#ifndef REDHAND_AGENT_LOG_H
-#define REDHAND_AGENT_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ bool log_holds_sigsafe(uint64_t address);
 /* The log's disk is full: puts plain memory in the place of the page that could not be written,
  * so that the interrupted store can be repeated. */
 bool log_patch_hole_sigsafe(uint64_t address);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * /proc/self/maps, read with raw calls into a buffer of our own. _sigsafe.
  */
-#ifndef REDHAND_AGENT_MAPS_H
-#define REDHAND_AGENT_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool maps_begin_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer);
 bool maps_begin_at_sigsafe(struct maps_walk *walk, struct maps_buffer *buffer, const char *path);
 bool maps_next_sigsafe(struct maps_walk *walk, struct maps_line *ret);
 void maps_end_sigsafe(struct maps_walk *walk);
-
-#endif

@@ -2,8 +2,7 @@
  * Reading memory that may not be there, without a fault, and mapping memory for ourselves.
  * All _sigsafe.
  */
-#ifndef REDHAND_AGENT_MEMORY_H
-#define REDHAND_AGENT_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ bool memory_next_own_sigsafe(uint64_t address, uint64_t *ret_low, uint64_t *ret_
 /* The first range in [*at, high) that is not the agent's own: neither so mapped nor its code and
  * data. *at becomes its end. False: there is none. _sigsafe */
 bool memory_next_foreign_sigsafe(uint64_t *at, uint64_t high, uint64_t *ret_low);
-
-#endif

@@ -9,8 +9,7 @@
  * most. At a half, blocks whose place is new are not followed any more. What the agent has mapped
  * does not count where limits are lifted by as much (rlimits.h), and counts in a cgroup.
  */
-#ifndef REDHAND_AGENT_CORE_MEMORY_BUDGET_H
-#define REDHAND_AGENT_CORE_MEMORY_BUDGET_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ uint64_t budget_init(void);
 
 /* The memory that is in use is looked at now and then. _sigsafe */
 enum budget_state budget_look_sigsafe(void);
-
-#endif

@@ -9,8 +9,7 @@
  * wrong hash for one context. A library that is unmapped while its tables are read is met by the
  * thread's recovery (guard.h).
  */
-#ifndef REDHAND_AGENT_MODULES_H
-#define REDHAND_AGENT_MODULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ bool modules_grown_sigsafe(void);
 
 /* Where an address of a module's file is now; 0 when the module is not loaded. */
 uint64_t module_place_sigsafe(uint64_t identity, uint64_t elf_address);
-
-#endif

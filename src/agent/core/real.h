@@ -5,8 +5,7 @@
  * early arena, because dlsym and the loader may allocate before we know where malloc is; free and
  * realloc recognise its blocks for as long as the process lives.
  */
-#ifndef REDHAND_AGENT_REAL_H
-#define REDHAND_AGENT_REAL_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -203,5 +202,3 @@ size_t early_size(const void *ptr);
 uint64_t early_count(void);
 /* A block of the early arena moves to the heap when it is resized. */
 void *early_leave(void *ptr, size_t size);
-
-#endif

@@ -32,8 +32,7 @@
  * without a record. So is one set by a system call instruction of the target's own. posix_spawn
  * children inherit the real mask.
  */
-#ifndef REDHAND_AGENT_SIGNALS_H
-#define REDHAND_AGENT_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -93,5 +92,3 @@ long signals_syscall(long number, long a, long b, long c, long bytes);
  * _undo when exec failed. */
 void signals_before_exec_sigsafe(void);
 void signals_exec_failed_sigsafe(void);
-
-#endif

@@ -2,8 +2,7 @@
  * A lock that is waited for without the kernel, and not for ever: a target that is broken may have
  * damaged it, and must not hang.
  */
-#ifndef REDHAND_AGENT_SPIN_H
-#define REDHAND_AGENT_SPIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ static inline void spin_give_sigsafe(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * How the agent begins and ends. What others have to do with that is theirs: feature.h.
  */
-#ifndef REDHAND_AGENT_START_H
-#define REDHAND_AGENT_START_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void agent_unobserved(enum log_unobserved_why why);
 
 /* The image ends by itself. how: as in struct log_exit. _sigsafe */
 void agent_exiting_sigsafe(uint32_t status, uint32_t how);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Text without stdio: enough to build a path and to read /proc. All _sigsafe.
  */
-#ifndef REDHAND_AGENT_TEXT_H
-#define REDHAND_AGENT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -73,5 +72,3 @@ static inline const char *text_after(const char *s, const char *head)
 			return NULL;
 	return s;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What the agent keeps for one thread of the target: its lane (lanes.h).
  */
-#ifndef REDHAND_AGENT_THREAD_H
-#define REDHAND_AGENT_THREAD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -223,5 +222,3 @@ static inline __attribute__((always_inline)) void guard_open(struct thread *self
 	self->ring_stop = self->ring_end;
 	self->id_stop = self->id_end;
 }
-
-#endif

@@ -17,8 +17,7 @@
  * What the kernel writes later, of its own accord, is not seen: io_uring and aio, for which the
  * pages are opened (pages_yield.c), the words of robust mutexes of threads that died.
  */
-#ifndef REDHAND_AGENT_TOLD_H
-#define REDHAND_AGENT_TOLD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ bool told_again_sigsafe(void);
 
 /* Leaves out of a mask what must reach us. _sigsafe */
 void told_mask_open(sigset_t *mask);
-
-#endif

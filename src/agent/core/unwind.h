@@ -10,8 +10,7 @@
  * It reads the modules' tables where they are mapped, and stacks that may be broken: the caller
  * arms the thread's recovery (guard_recovery) first.
  */
-#ifndef REDHAND_AGENT_UNWIND_H
-#define REDHAND_AGENT_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void unwind_learn(uint64_t rip, const struct loaded_module *module, struct unwin
 /* From a frame to its caller. On success *ret_slot is the address of the stack word that held the
  * new rip. False at the end of the stack or of what can be known. */
 bool unwind_step(struct unwind *at, const struct unwind_rule *rule, uint64_t *ret_slot);
-
-#endif

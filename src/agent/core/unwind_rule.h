@@ -1,8 +1,7 @@
 /*
  * How the walk up the stack (unwind.h) leaves one function: kept by each thread.
  */
-#ifndef REDHAND_AGENT_UNWIND_RULE_H
-#define REDHAND_AGENT_UNWIND_RULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ struct unwind_rule {
 };
 
 _Static_assert(sizeof(struct unwind_rule) == 16, "the walk lives on the cache");
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Writing down a crash. Runs in the signal handler; everything here is _sigsafe.
  */
-#ifndef REDHAND_AGENT_CRASH_H
-#define REDHAND_AGENT_CRASH_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to)
 /* The image ends by itself: the last fault of this thread was survived, unless the end comes out of
  * the handler that it led to. */
 void crash_exiting_sigsafe(void);
-
-#endif

@@ -5,8 +5,7 @@
  * All executable mappings without a file of their own, page by page; pages of zeros are left out (a
  * JIT reserves far more than it uses), and so is what is beyond the limits.
  */
-#ifndef REDHAND_AGENT_JIT_CODE_H
-#define REDHAND_AGENT_JIT_CODE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@
 /* Blobs LOG_BLOB_JIT of the record `owner`, in EVENTS wherever that record is; only when the plan
  * has PLAN_JIT_CODE. _sigsafe */
 void jit_code_write_sigsafe(uint64_t owner);
-
-#endif

@@ -5,12 +5,9 @@
  * it was loaded from; in a loop that has already moved on it does not. But the field still holds
  * the value, and such a value is rarely there twice.
  */
-#ifndef REDHAND_AGENT_VALUE_SEARCH_H
-#define REDHAND_AGENT_VALUE_SEARCH_H
+#pragma once
 
 #include "agent/core/log.h"
 
 /* Adds VALUE records to a crash. One thread at a time. _sigsafe */
 void value_search_write_sigsafe(struct log_writer *writer, const struct log_crash *crash);
-
-#endif

@@ -24,8 +24,7 @@
  * Locks: slots have one, taken inside the guard only; closed pages have one, taken by handlers.
  * Nobody waits for the first while he has the second.
  */
-#ifndef REDHAND_AGENT_FENCE_FENCE_H
-#define REDHAND_AGENT_FENCE_FENCE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ void fence_exiting_sigsafe(void);
 void fence_crashed_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count);
 /* No page is opened or closed from now on: the target forbids itself the calls that it takes. */
 void fence_left_sigsafe(void);
-
-#endif

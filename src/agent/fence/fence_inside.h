@@ -8,8 +8,7 @@
  *   fence_access.c  who touched a closed page, and the one instruction that may
  *   fence_calls.c   system calls
  */
-#ifndef REDHAND_AGENT_FENCE_INSIDE_H
-#define REDHAND_AGENT_FENCE_INSIDE_H
+#pragma once
 
 #include "agent/fence/fence.h"
 
@@ -138,5 +137,3 @@ void page_return_sigsafe(uint64_t page, bool written);
 
 /* Opens a page, and it stays open. _sigsafe */
 void page_leave_sigsafe(struct fence_slot *slot, uint64_t page, bool written);
-
-#endif

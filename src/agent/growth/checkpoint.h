@@ -9,8 +9,7 @@
  * each line on stdout or stderr (hooks_stdio.c), and at exit. The tool finds the line by its offset
  * in the stream, or by the time stamp. All _sigsafe; one at a time, others go on without.
  */
-#ifndef REDHAND_AGENT_CHECKPOINT_H
-#define REDHAND_AGENT_CHECKPOINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void checkpoint_line_end_sigsafe(int fd, size_t bytes, bool ended);
 
 /* After a fork: the child's table starts empty. */
 void checkpoint_forget(void);
-
-#endif

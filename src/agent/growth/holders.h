@@ -4,8 +4,7 @@
  * A conservative look through all writable memory for words that point into a sample of those
  * blocks. Other threads run on meanwhile, so what they change is seen before or after.
  */
-#ifndef REDHAND_AGENT_HOLDERS_H
-#define REDHAND_AGENT_HOLDERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ void holders_plan(const struct plan_holders *plan);
 /* At a checkpoint: `lines` of them at lines so far, UINT32_MAX at exit. Looks if it is time and
  * nobody has. The caller lets in one thread at a time. */
 void holders_look_sigsafe(uint32_t lines);
-
-#endif

@@ -5,8 +5,7 @@
  * A block may have been allocated where no hook could see it: nobody is accused on the word of the
  * side table alone. The record says what else speaks for it (enum log_bad_free_evidence).
  */
-#ifndef REDHAND_AGENT_BADFREE_H
-#define REDHAND_AGENT_BADFREE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void badfree_record(struct guard *guard, uint64_t pointer, const struct block_vi
 /* Free of something that is not a live block's start, as far as the side table knows. */
 void badfree_judge(struct guard *guard, uint32_t space, uint64_t pointer,
 		   const struct caller *from);
-
-#endif

@@ -19,8 +19,7 @@
  * Two blocks start at least 32 bytes apart, as the index of the side table needs it, also where
  * the second of them has no guards: hence CANARY_OWN_MIN.
  */
-#ifndef REDHAND_AGENT_CANARY_H
-#define REDHAND_AGENT_CANARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ static inline bool canary_whole(uint64_t start, uint64_t front, uint64_t size)
 {
 	return canary_is(start, front, size, canary_word(canary.seed, start, CANARY_GUARD));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The heap behind the hooks where blocks have guards (canary.h): each function does what the one of
  * libc does that it is named after, errno included, and records.
  */
-#ifndef REDHAND_AGENT_CANARY_HEAP_H
-#define REDHAND_AGENT_CANARY_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool canary_could_hold(const void *ptr);
  * a child was made that libc does not know of. _sigsafe as far as libc's own free is. */
 void canary_free_blindly(void *ptr);
 void *canary_realloc_blindly(void *ptr, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * Looking never writes to the heap. What was told once is not told again, so whoever damages the
  * same block twice is told of once; what is wrong with many blocks of one context is told of a few.
  */
-#ifndef REDHAND_AGENT_DAMAGE_H
-#define REDHAND_AGENT_DAMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void damage_stamp_sigsafe(struct log_heap_damage *ret, bool freed);
 /* How many were seen, told or not. */
 uint64_t damage_count_sigsafe(void);
 void damage_forget(void); /* after a fork */
-
-#endif

@@ -9,8 +9,7 @@
  *
  * One round at a time. Other threads go on meanwhile.
  */
-#ifndef REDHAND_AGENT_GUARD_CHECK_H
-#define REDHAND_AGENT_GUARD_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void guard_check_exit_sigsafe(void);
 /* In the signal handler. */
 void guard_check_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts,
 			       unsigned count);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Poison: what freed blocks are overwritten with, one word over and over.
  */
-#ifndef REDHAND_AGENT_POISON_H
-#define REDHAND_AGENT_POISON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ static inline bool poison_whole(uint64_t start, uint64_t size, bool all)
 {
 	return poison_is(start, size, all, canary_word(canary.seed, start, CANARY_POISON));
 }
-
-#endif

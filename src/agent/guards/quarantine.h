@@ -11,8 +11,7 @@
  * who gives it back. So a block that is freed twice leaves at once, and its entry in the ring is
  * found stale.
  */
-#ifndef REDHAND_AGENT_QUARANTINE_H
-#define REDHAND_AGENT_QUARANTINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ static inline unsigned quarantined_flags(const struct quarantined *entry)
 /* Calls `visit` for every block of every lane, until it says false. Other threads go on meanwhile:
  * `visit` makes sure that the block is still there. _sigsafe */
 void quarantine_walk_sigsafe(bool (*visit)(void *ctx, const struct quarantined *entry), void *ctx);
-
-#endif

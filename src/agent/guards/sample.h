@@ -15,8 +15,7 @@
  * A block that is passed over is as under `ids`: it lies in libc's memory as libc gave it, it is
  * followed from malloc to free, and libc has it back at once.
  */
-#ifndef REDHAND_AGENT_SAMPLE_H
-#define REDHAND_AGENT_SAMPLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ static inline void sample_kept(const struct thread *self)
 /* Blocks so far that were guarded and that were passed over; both 0 where all are guarded. Of
  * threads that run, nearly so. _sigsafe */
 void sample_count_sigsafe(uint64_t *ret_guarded, uint64_t *ret_passed);
-
-#endif

@@ -5,8 +5,7 @@
  * block. Other threads run on meanwhile. What is found on a stack may be a leftover of a call that
  * has returned; a pointer in another block or in a global is one that somebody can still use.
  */
-#ifndef REDHAND_AGENT_SWEEP_H
-#define REDHAND_AGENT_SWEEP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ void sweep_line_sigsafe(uint64_t checkpoint);
 /* In the signal handler: freed blocks that the fault address or a register points into, or whose
  * poison a register holds; and those that begin at `starts`. */
 void sweep_crash_sigsafe(const struct log_crash *crash, const uint64_t *starts, unsigned count);
-
-#endif

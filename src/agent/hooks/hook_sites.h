@@ -1,8 +1,7 @@
 /*
  * The hooked places and what is done at each: what the parts of the hooks on functions share.
  */
-#ifndef REDHAND_AGENT_HOOK_SITES_H
-#define REDHAND_AGENT_HOOK_SITES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -57,5 +56,3 @@ struct hooked_replacement {
 };
 
 extern __attribute__((visibility("hidden"))) const struct hooked_replacement hooked_replacement;
-
-#endif

@@ -15,8 +15,7 @@
  * was refused (a signal handler inside another hook) is missing at its exit and counted as
  * LOG_DROP_BLOCK, and so are calls nested deeper than THREAD_PENDING.
  */
-#ifndef REDHAND_AGENT_HOOKED_H
-#define REDHAND_AGENT_HOOKED_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ void hooked_slow(struct hooked_call *call);
 
 /* The loader has changed its list: hooks are placed in what came, forgotten in what went. */
 void hooked_libraries_changed(void);
-
-#endif

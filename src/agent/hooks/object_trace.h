@@ -2,8 +2,7 @@
  * Who is given objects of one kind, and who hands them out: for the tool, which looks for
  * allocators of the target's own (PLAN_SIGHT_ENTER, PLAN_SIGHT_LEAVE).
  */
-#ifndef REDHAND_AGENT_OBJECT_TRACE_H
-#define REDHAND_AGENT_OBJECT_TRACE_H
+#pragma once
 
 #include "agent/core/guard.h"
 #include "agent/hooks/hook_sites.h"
@@ -12,5 +11,3 @@ void object_trace_enter(struct guard *guard, const struct plan_action *action,
 			const struct hooked_call *call);
 void object_trace_leave(struct guard *guard, const struct plan_action *action,
 			const struct hooked_call *call);
-
-#endif

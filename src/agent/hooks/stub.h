@@ -3,8 +3,7 @@
  * of the gate, or a jump to a slot that calls what the function would have jumped to; where the
  * function is replaced, a jump to what takes its place, which then calls the moved instructions.
  */
-#ifndef REDHAND_AGENT_STUB_H
-#define REDHAND_AGENT_STUB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool stub_write(struct stub_area *area, struct hooked_site *site);
 
 /* Is there no slot for another tail call? */
 bool stub_tails_full(void);
-
-#endif

@@ -20,8 +20,7 @@
  * directory. When memory is refused, the block is dropped and counted: a hole in the record is
  * honest, a stall inside the target's malloc is not.
  */
-#ifndef REDHAND_AGENT_BLOCKS_H
-#define REDHAND_AGENT_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -431,5 +430,3 @@ unsigned block_find_sigsafe(enum block_space space, uint64_t address, uint64_t r
 
 /* A view as a record; `via`, `where` and `value` are the caller's. _sigsafe */
 void block_describe_sigsafe(const struct block_view *view, struct log_block *ret);
-
-#endif

@@ -12,8 +12,7 @@
  * depends on which path came first, and is the same in the next run. The frames go into the log
  * once per context; where the walk was lost the stack's bytes go with them, for the tool to unwind.
  */
-#ifndef REDHAND_AGENT_CONTEXT_H
-#define REDHAND_AGENT_CONTEXT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -69,5 +68,3 @@ static inline __attribute__((always_inline)) uint32_t context_find(struct guard 
 		       ? (uint32_t)context
 		       : context_find_slow(*guard, caller.return_address, caller.frame, caller.rbp);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Asked when somebody frees memory whose last known owner is dead: either it is freed twice, or it
  * was given out again where no hook could see it. Only reads, and only reads that cannot fault.
  */
-#ifndef REDHAND_AGENT_GLIBC_HEAP_H
-#define REDHAND_AGENT_GLIBC_HEAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ enum heap_opinion {
 
 /* `size` is what the last known owner had asked for. _sigsafe */
 enum heap_opinion glibc_heap_ask_sigsafe(const struct thread *self, uint64_t start, uint64_t size);
-
-#endif

@@ -7,8 +7,7 @@
  * epoch. All of it is compiled as the hooks are, without vector registers, so that the hot path can
  * turn to the next group without giving up its registers.
  */
-#ifndef REDHAND_AGENT_HISTORY_H
-#define REDHAND_AGENT_HISTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline __attribute__((always_inline)) uint64_t ring_take(struct thread *s
 		place = arch_call_kept(ring_take_turned, self, place, 0);
 	return place;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * touched. Other threads run on meanwhile, so what they change is seen before or after. All
  * _sigsafe.
  */
-#ifndef REDHAND_AGENT_SCAN_H
-#define REDHAND_AGENT_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void scan_memory_sigsafe(struct scan *scan);
  * below on the same stack is only the looking itself. */
 bool scan_holder_sigsafe(const struct scan_piece *piece, uint64_t where, uint64_t frame,
 			 struct log_holder *ret);
-
-#endif

@@ -2,8 +2,7 @@
  * The places that a thread allocates from: struct thread_site, which came behind which, and how
  * several ways to one place are kept apart.
  */
-#ifndef REDHAND_AGENT_SITES_H
-#define REDHAND_AGENT_SITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -138,5 +137,3 @@ static inline __attribute__((always_inline)) bool context_hit(struct thread *sel
 	*ret = arch_call_kept(context_seek, self, caller.return_address, caller.frame);
 	return *ret != 0;
 }
-
-#endif

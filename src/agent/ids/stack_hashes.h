@@ -8,8 +8,7 @@
  *
  * Only the lane's own thread comes here, inside the guard.
  */
-#ifndef REDHAND_AGENT_STACK_HASHES_H
-#define REDHAND_AGENT_STACK_HASHES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ uint32_t stack_hashes_find(struct thread *self, uint64_t hash);
 
 /* Of a context whose row in the log has its hash. False: the table is full. */
 bool stack_hashes_add(struct thread *self, uint64_t hash, uint32_t context);
-
-#endif

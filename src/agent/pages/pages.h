@@ -20,8 +20,7 @@
  * After a fork the memory would be shared with the child: a copy is made before, and put in its
  * place there.
  */
-#ifndef REDHAND_AGENT_PAGES_H
-#define REDHAND_AGENT_PAGES_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -154,5 +153,3 @@ bool pages_leave_sigsafe(void);
 /* A store to these pages: carries it out and tells who it was. Or the trap behind an instruction
  * that could only be run where it is. False: it is none. */
 bool pages_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of the watched pages (pages.h) have of each other, and nobody else needs. */
-#ifndef REDHAND_AGENT_PAGES_INSIDE_H
-#define REDHAND_AGENT_PAGES_INSIDE_H
+#pragma once
 
 #include "agent/pages/pages.h"
 #include "agent/watch/watched.h"
@@ -48,5 +47,3 @@ void pages_objects_yield_sigsafe(void);
 /* Before the first block: yields if the target has set something up already that makes the kernel
  * write. From the first block on we are told of it (calls.h). Under the lock of slots. */
 void pages_yield_once_written(void);
-
-#endif

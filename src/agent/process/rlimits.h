@@ -9,8 +9,7 @@
  * superuser's right. Where not, the agent makes do with a part of it (blocks.c, plan_shrink).
  * Children of posix_spawn inherit the limit with ours on top.
  */
-#ifndef REDHAND_AGENT_RLIMITS_H
-#define REDHAND_AGENT_RLIMITS_H
+#pragma once
 
 /* In the constructor, before anything is mapped: agent.cramped, .tight and .space_limit. */
 void limits_begin(void);
@@ -18,5 +17,3 @@ void limits_begin(void);
 /* Around exec. _sigsafe */
 void limits_before_exec_sigsafe(const char *path);
 void limits_exec_failed_sigsafe(void);
-
-#endif

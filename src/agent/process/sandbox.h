@@ -13,8 +13,7 @@
  * lies around blocks stays there, and free() knows of it. Jumps and breakpoints in functions of the
  * target stay, too, and lead nowhere: of the handlers, that of SIGTRAP stays where there are any.
  */
-#ifndef REDHAND_AGENT_SANDBOX_H
-#define REDHAND_AGENT_SANDBOX_H
+#pragma once
 
 /* The target is about to be traced by somebody who knows nothing of signals that only we have a use
  * for: each would stop it, and nobody may be there to let it go on. */
@@ -22,5 +21,3 @@ void sandbox_traced(void);
 
 /* seccomp and prctl by libc's syscall(), from arch/x86_64_syscall.S. */
 long sandbox_syscall(long number, long a, long b, long c, long d, long e, long f);
-
-#endif

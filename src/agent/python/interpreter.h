@@ -6,8 +6,7 @@
  * there yet (a program that loads libpython later), in the dynamic symbols of the mapped files,
  * with reads that cannot fault.
  */
-#ifndef REDHAND_AGENT_INTERPRETER_H
-#define REDHAND_AGENT_INTERPRETER_H
+#pragma once
 
 #include "agent/core/log.h"
 
@@ -18,5 +17,3 @@ void interpreter_write_sigsafe(struct log_writer *writer, const struct log_crash
 /* Adds PYTHON_CODE and its blob to the events. False: another thread is at it, and nothing was
  * done. _sigsafe */
 bool interpreter_code_sigsafe(const struct log_python_code *record);
-
-#endif

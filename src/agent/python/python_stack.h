@@ -6,8 +6,7 @@
  * thread that holds the interpreter are read as they lie, which takes some ten nanoseconds each. A
  * code object is told once, with what names it (python_record.h).
  */
-#ifndef REDHAND_AGENT_PYTHON_STACK_H
-#define REDHAND_AGENT_PYTHON_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void python_stack_forget(void);
 
 /* The calling thread's innermost frames. False: it runs no Python, or it cannot be read. */
 bool python_stack_take(struct guard *guard, struct python_stack *ret);
-
-#endif

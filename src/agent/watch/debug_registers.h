@@ -1,9 +1,6 @@
 /*
  * How many debug registers the CPU has.
  */
-#ifndef REDHAND_AGENT_DEBUG_REGISTERS_H
-#define REDHAND_AGENT_DEBUG_REGISTERS_H
+#pragma once
 
 #define WATCH_REGISTERS 4u
-
-#endif

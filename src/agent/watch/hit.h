@@ -6,8 +6,7 @@
  * hit of each writer is also kept for good, among the events. Hits that the plan's predicate does
  * not let through are counted.
  */
-#ifndef REDHAND_AGENT_HIT_H
-#define REDHAND_AGENT_HIT_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ bool hit_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
  * the registers before it. `armed` may be a copy. _sigsafe */
 void hit_store_sigsafe(const struct watch_armed *armed, const uint64_t old[WATCH_WORDS],
 		       const uint64_t new[WATCH_WORDS], int call, const ucontext_t *context);
-
-#endif

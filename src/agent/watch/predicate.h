@@ -1,8 +1,7 @@
 /*
  * Does a hit count? A few steps that the tool compiled, on a stack of numbers. _sigsafe
  */
-#ifndef REDHAND_AGENT_PREDICATE_H
-#define REDHAND_AGENT_PREDICATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ struct predicate_input {
 
 /* No steps: true. Steps that do not add up (a damaged plan): true, too, rather than lose a hit. */
 bool predicate_holds_sigsafe(const struct plan_watch *plan, const struct predicate_input *input);
-
-#endif

@@ -4,8 +4,7 @@
  * A register whose object has ended stays aimed until another object needs it, or a trap finds it
  * so (watch_retire_register_sigsafe() in watch.h).
  */
-#ifndef REDHAND_AGENT_REGISTERS_ASSIGN_H
-#define REDHAND_AGENT_REGISTERS_ASSIGN_H
+#pragma once
 
 #include "agent/watch/watch_registers.h"
 #include "agent/watch/watch_state.h"
@@ -40,5 +39,3 @@ void watch_retire_register_sigsafe(unsigned n, uint64_t address);
 
 /* A register may still be aimed at where an object was. _sigsafe */
 bool watch_register_lingers_sigsafe(void);
-
-#endif

@@ -3,8 +3,7 @@
  * where the kernel's writes cannot be caught; the mapping that it lies in; who else has that
  * mapped.
  */
-#ifndef REDHAND_AGENT_UNEXPLAINED_CHANGES_H
-#define REDHAND_AGENT_UNEXPLAINED_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void unexplained_note_sigsafe(uint32_t number, int fd, const void *buffer, size_
 
 /* Fills in what is known since the object's hit number `hits`. _sigsafe */
 void unexplained_look_sigsafe(uint64_t hits, struct log_watch_changed *changed);
-
-#endif

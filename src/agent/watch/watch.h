@@ -15,8 +15,7 @@
  * path knows, and a watched block is marked so that its free is passed on to the slow one
  * (blocks.h): who is not watched pays nothing.
  */
-#ifndef REDHAND_AGENT_WATCH_H
-#define REDHAND_AGENT_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ void watch_switch_on(void);
 
 /* Is this Python class the one that watch number `watch` is about? */
 bool watch_wants_python(uint32_t watch, uint64_t type);
-
-#endif

@@ -8,8 +8,7 @@
  * They are the only descriptors that the agent keeps. They lie next to each other, high up, and
  * close() and its kin leave them alone (hooks_fd.c).
  */
-#ifndef REDHAND_AGENT_WATCH_PERF_H
-#define REDHAND_AGENT_WATCH_PERF_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -44,5 +43,3 @@ void watch_perf_settle_sigsafe(void);
 
 /* The first of our descriptors; -1: none. They are WATCH_REGISTERS in a row. _sigsafe */
 int watch_perf_first_fd_sigsafe(void);
-
-#endif

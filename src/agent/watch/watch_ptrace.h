@@ -5,8 +5,7 @@
  * perf. Writes by the kernel are never seen. The tracer may go (it was killed, or the target wants
  * to be traced by somebody else): then nothing more is watched, and the target runs on.
  */
-#ifndef REDHAND_AGENT_WATCH_PTRACE_H
-#define REDHAND_AGENT_WATCH_PTRACE_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ void watch_ptrace_yield_sigsafe(int pid);
 
 /* Was it a question that nobody answered? Then the thread goes on, and is told so. _sigsafe */
 bool watch_ptrace_signal_sigsafe(int signo, const siginfo_t *info, ucontext_t *context);
-
-#endif

@@ -2,8 +2,7 @@
  * The CPU's debug registers, by whichever way the plan says: perf events (watch_perf.h), or a
  * tracer (watch_ptrace.h).
  */
-#ifndef REDHAND_AGENT_WATCH_REGISTERS_H
-#define REDHAND_AGENT_WATCH_REGISTERS_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ void watch_registers_close_sigsafe(void);
 
 /* The process is about to be debugged: no tracer of ours may be in the way. _sigsafe */
 void watch_registers_yield_sigsafe(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What is watched now (watch.h): the objects, and their place in the log.
  */
-#ifndef REDHAND_AGENT_WATCH_STATE_H
-#define REDHAND_AGENT_WATCH_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ extern HIDDEN struct watch_state {
 
 /* Copies from memory that may have gone; false: it has. _sigsafe */
 bool watch_read_sigsafe(void *to, uint64_t from, uint32_t bytes);
-
-#endif

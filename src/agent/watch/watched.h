@@ -2,8 +2,7 @@
  * An object while it is watched: its value as it was last seen, its row in the log, and changes
  * that nobody was caught at. What begins and ends it is watch.c's and pages_objects.c's (watch.h).
  */
-#ifndef REDHAND_AGENT_WATCHED_H
-#define REDHAND_AGENT_WATCHED_H
+#pragma once
 
 #include <stddef.h>
 
@@ -37,5 +36,3 @@ void watch_traced_sigsafe(int pid);
 /* The same where it is done by watched pages (pages.h). False: there are none. Bound in features.c.
  */
 extern HIDDEN bool (*const watched_pages_leave)(void);
-
-#endif

@@ -21,7 +21,6 @@
 /* clang-format off */
 #include "agent/ids/blocks.c"
 #include "agent/guards/quarantine.c"
-#undef PAGE
 #include "agent/pages/pages_slots.c"
 /* clang-format on */
 

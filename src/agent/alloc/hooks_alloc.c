@@ -13,8 +13,6 @@
 #include "agent/core/real.h"
 #include "agent/ids/blocks.h"
 
-#define PAGE 4096u
-
 /* C23; libc may not declare them yet. */
 EXPORT void free_sized(void *ptr, size_t size);
 EXPORT void free_aligned_sized(void *ptr, size_t align, size_t size);

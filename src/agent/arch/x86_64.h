@@ -14,6 +14,8 @@
 
 #include "wire/log_format.h"
 
+#define PAGE 4096ull
+
 static inline long raw_syscall6(long n, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

@@ -525,7 +525,6 @@ _Static_assert(offsetof(struct byte_run, flags) == 128 && offsetof(struct byte_r
 		       offsetof(struct byte_run, code) == 176,
 	       "known to x86_64_store.S");
 
-#define PAGE 4096u
 #define BOUNCE (3 * PAGE) /* from here on, and a page to both sides */
 #define INSTRUCTION_AT 7u
 #define INSTRUCTION_ROOM 16u

@@ -15,7 +15,6 @@
 #include "agent/pages/pages.h"
 
 #define CODE_USER_DISPATCH 2 /* SYS_USER_DISPATCH, <asm-generic/siginfo.h> */
-#define PAGE 4096u
 
 /* It cannot be made here, where another stack is in force. */
 static void call_altstack(struct call *call)

@@ -9,7 +9,6 @@
 #include "agent/core/agent.h"
 #include "agent/core/thread.h"
 
-#define PAGE 4096u
 #define HUGE (2u << 20)
 
 /* The linker's: the end of the agent's own globals. */

@@ -11,7 +11,6 @@
 
 #define PATH_ROOM 1024u
 #define TEXT_ROOM 4096u
-#define PAGE 4096u
 #define LOOKS 16u /* asked so often for one look */
 #define NO_LIMIT UINT64_MAX
 /* cgroup v1 says this when there is none: the largest multiple of a page. */

@@ -7,7 +7,6 @@
 #include "agent/core/maps.h"
 #include "agent/core/memory.h"
 
-#define PAGE 4096u
 /* Looked at, zeros or not: some 20 ms at most. */
 #define PAGES_MAX 32768u
 

@@ -16,7 +16,6 @@
 #include "agent/hooks/stub.h"
 #include "agent/ids/blocks.h"
 
-#define PAGE 4096ull
 #define LIBRARIES_MAX 4096u
 #define ARCH_SHSTK_STATUS 0x5005
 

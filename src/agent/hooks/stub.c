@@ -6,7 +6,6 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 
-#define PAGE 4096ull
 #define REACH (1ull << 30)
 #define STEP (256ull << 10)
 #define ABOVE (512ull << 20) /* room that is left to the heap behind the program */

@@ -10,7 +10,6 @@
 #include "agent/core/memory.h"
 #include "agent/ids/blocks.h"
 
-#define PAGE 4096u
 #define PIECE_PAGES (SCAN_PIECE / PAGE)
 /* Below the frame of whoever looks: what the looking itself left on the stack. */
 #define OWN_STACK (256u << 10)

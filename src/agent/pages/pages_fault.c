@@ -22,7 +22,6 @@
 #include "agent/watch/hit.h"
 #include "agent/watch/watched.h"
 
-#define PAGE 4096u
 #define TOUCHED_MOST 32u
 #define STRING_CHUNK 512u
 #define ERROR_WRITE 2u /* of the page fault's error code */

@@ -19,7 +19,6 @@
 #include "agent/core/told.h"
 #include "agent/pages/pages_inside.h"
 
-#define PAGE 4096u
 #define BYTES_MOST (16ull << 30)
 #define BYTES_LEAST (64ull << 20)
 /* Beside the agent's tables: what the target maps lies as it would without us. */

@@ -12,7 +12,6 @@
 #include "agent/core/memory.h"
 #include "agent/core/spin.h"
 
-#define PAGE 4096u
 #define GROW_BYTES (1ull << 20)
 #define SLOT_STEP 32u /* blocks.h: two blocks never share a window */
 #define SLOT_TAIL 8u  /* nobody's, as libc's own words between blocks are */

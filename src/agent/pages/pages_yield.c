@@ -21,8 +21,6 @@
 #include "agent/core/told.h"
 #include "agent/pages/pages_inside.h"
 
-#define PAGE 4096u
-
 void pages_yield_sigsafe(void)
 {
 	if (!pages.bytes || __atomic_exchange_n(&pages.yielded, 1, __ATOMIC_ACQ_REL))

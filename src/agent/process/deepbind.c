@@ -22,8 +22,6 @@
 #include "agent/core/agent.h"
 #include "agent/core/real.h"
 
-#define PAGE 4096ull
-
 extern void *_Znwm(size_t size), *_Znam(size_t size);
 extern void *_ZnwmRKSt9nothrow_t(size_t size, const void *tag);
 extern void *_ZnamRKSt9nothrow_t(size_t size, const void *tag);

@@ -38,6 +38,7 @@ struct known_under_ids {
 	bool hide_it;
 	bool unusable;		 /* … and nothing brings it out again under them */
 	struct rate rate;	 /* where that is another than target_rate; trials 0 */
+	uint64_t clean;		 /* trials that did not fail, before it was known that it fails */
 	uint64_t trial;		 /* a failing one; 0: none */
 	struct series_id series; /* that it is of, in… */
 	unsigned int arm;

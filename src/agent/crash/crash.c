@@ -765,7 +765,7 @@ static uint64_t record_make(uint64_t started, const struct log_crash *crash,
 		FEATURES_TELL(end.crashing);
 		/* Who made no context has not told yet where modules lie: hooks are placed by that.
 		 */
-		if (agent_switch.ids)
+		if (agent_switch.ids || agent.plan.flags & PLAN_NO_BLOCKS)
 			(void)modules_generation_sigsafe();
 	}
 	secret_hide_registers_sigsafe(told.gregs, sizeof(told.gregs), 8);

@@ -45,7 +45,13 @@ static const struct heap_suspect *sure_of(const struct heap_report *report, doub
 
 static bool applies(struct inquiry *inq, struct said *why)
 {
-	return fill_applies(inq->bench) && random_fill_worth(inq->bench, true);
+	const struct chase_request *request = inq->bench->request;
+
+	/* What ids hide, and guards, is hidden here, too: guards follow blocks by their ids. */
+	return fill_applies(inq->bench) &&
+	       !(request->start.without_ids && !request->start.freed &&
+		 inq->bench->ret->guarded_failed == 0) &&
+	       random_fill_worth(inq->bench, true);
 }
 
 static int run(struct inquiry *inq)

@@ -20,15 +20,19 @@
 #define SHARE_DISTURBED 0.15
 
 enum arm_place {
-	ARM_CRASH, /* or ids, where chaos is asked about */
+	ARM_CRASH,
 	ARM_IDS,
+	ARMS,
+	ARM_DISTURBED = 0, /* alone: that ids hide it is known */
 };
 
-static uint64_t trials_of(const struct inquiry *inq)
+/* So many clean ones in a row are no chance any more. With ids alone some may have been run. */
+static uint64_t trials_of(const struct inquiry *inq, bool ids)
 {
-	/* So many clean ones in a row are no chance any more. */
-	uint64_t wanted = rate_clean_runs(inq->known.target_rate.rate, 0.9999);
+	uint64_t wanted = rate_clean_runs(inq->known.target_rate.rate, 0.999);
+	uint64_t clean = ids ? inq->known.ids.clean : 0;
 
+	wanted = wanted > clean ? wanted - clean : 0;
 	return wanted < TRIALS_LEAST ? TRIALS_LEAST : wanted < TRIALS_MOST ? wanted : TRIALS_MOST;
 }
 
@@ -69,15 +73,17 @@ int observers_tell_effect(struct inquiry *inq, const char *observer, const struc
 								: "effect:less"));
 }
 
-static int ask(struct inquiry *inq, const char *const *arms, struct arms_outcome *ret)
+/* Until the last arm has failed. */
+static int ask(struct inquiry *inq, const char *const *arms, unsigned int count,
+	       struct arms_outcome *ret)
 {
 	return hunt_compare(
 		inq,
 		&(struct arms_request){ .arms = arms,
-					.count = 2,
-					.trials = trials_of(inq),
+					.count = count,
+					.trials = trials_of(inq, count == ARMS),
 					.target = true,
-					.until_arm = ARM_IDS,
+					.until_arm = count - 1,
 					.until_failures = FAILURES_IDS,
 					.list = inq->how.short_list[0] ? inq->how.short_list : NULL,
 					.program = inq->how.program,
@@ -85,14 +91,16 @@ static int ask(struct inquiry *inq, const char *const *arms, struct arms_outcome
 		ret);
 }
 
-/* Against all that was run without: in turns with it there may have been few. */
+/* All that was run without, against all that was run with: in turns there may have been few. */
 static double odds(const struct inquiry *inq, const struct rate *without, const struct rate *with)
 {
 	struct rate all =
 		rate_wilson(inq->known.target_rate.trials + without->trials,
 			    inq->known.target_rate.failed + without->failed, RATE_CONFIDENCE);
+	struct rate watched =
+		rate_wilson(inq->known.ids.clean + with->trials, with->failed, RATE_CONFIDENCE);
 
-	return attempt_p(&all, with);
+	return attempt_p(&all, &watched);
 }
 
 static bool hidden(const struct inquiry *inq, const struct arms_outcome *seen)
@@ -119,6 +127,7 @@ static int follow_stranger(struct inquiry *inq, const char *id)
 /* Of one pointer that leads nowhere, NULL or garbage may be what remains under ids. */
 static int ask_wider(struct inquiry *inq, const char *const *arms, struct arms_outcome *seen)
 {
+	struct spending counted = inq->spending;
 	struct arms_outcome wider;
 	int r = 0;
 
@@ -129,7 +138,10 @@ static int ask_wider(struct inquiry *inq, const char *const *arms, struct arms_o
 	else
 		inq->known.match.faults = false;
 	if (r == 0)
-		r = ask(inq, arms, &wider);
+		r = ask(inq, arms, ARMS, &wider);
+	/* They are the same trials, read again. */
+	inq->spending.ran = counted.ran;
+	inq->spending.ran_failed = counted.ran_failed;
 	if (r < 0)
 		return r;
 	if (wider.arms[ARM_IDS].failed > 0)
@@ -152,7 +164,7 @@ static void disturb_close(struct inquiry *inq)
 
 static int ask_disturbed(struct inquiry *inq)
 {
-	static const char *const arms[] = { "ids:observe=ids", "disturbed:chaos=all,observe=ids" };
+	static const char *const arms[] = { "disturbed:chaos=all,observe=ids" };
 	const struct rate *rate;
 	struct arms_outcome seen;
 	int r;
@@ -162,18 +174,18 @@ static int ask_disturbed(struct inquiry *inq)
 		return DECIDE_IN(inq, "observers", "ids:chaos-already");
 	/* What came before may have taken all of the stage's time. */
 	hunt_allow(inq, SHARE_DISTURBED);
-	r = ask(inq, arms, &seen);
+	r = ask(inq, arms, 1, &seen);
 	if (r < 0 || seen.interrupted)
 		return r;
-	rate = &seen.arms[ARM_IDS];
+	rate = &seen.arms[ARM_DISTURBED];
 	if (rate->failed == 0)
 		return DECIDE_IN(inq, "observers", "ids:chaos-clean", said_number(rate->failed),
 				 said_number(rate->trials));
 	disturb_close(inq);
 	inq->known.ids.unusable = false;
-	inq->known.ids.trial = seen.example[ARM_IDS];
+	inq->known.ids.trial = seen.example[ARM_DISTURBED];
 	inq->known.ids.series = seen.series;
-	inq->known.ids.arm = ARM_IDS;
+	inq->known.ids.arm = ARM_DISTURBED;
 	inq->known.ids.rate = *rate;
 	return DECIDE_IN(inq, "observers", "ids:chaos", said_number(rate->failed),
 			 said_number(rate->trials));
@@ -221,7 +233,7 @@ static int run(struct inquiry *inq)
 							       : "crash:observe=crash",
 				     "ids:observe=ids" };
 	struct arms_outcome seen;
-	int r = ask(inq, arms, &seen);
+	int r = ask(inq, arms, ARMS, &seen);
 
 	if (r == 0 && !seen.interrupted && hidden(inq, &seen))
 		r = ask_wider(inq, arms, &seen);

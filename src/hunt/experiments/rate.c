@@ -435,6 +435,8 @@ int rate_take(struct inquiry *inq, struct series_id series)
 	if (r < 0)
 		return r;
 	seen.rate = rate_wilson(seen.rate.trials + clean, seen.rate.failed, RATE_CONFIDENCE);
+	VEC_FOREACH (&seen.signatures.list, s)
+		s->rate = rate_wilson(seen.rate.trials, s->rate.failed, RATE_CONFIDENCE);
 	series_summary_deinit(&inq->known.summary);
 	inq->known.summary = seen;
 	return tell(inq);
@@ -553,6 +555,8 @@ static int give_up_ids(struct inquiry *inq, struct series_id series)
 	inq->ret->failed |= s->failed_any > 0;
 	if (shown(inq))
 		inq->known.ids.failed = series;
+	else
+		inq->known.ids.clean = s->rate.trials;
 	if (hunt_over(inq))
 		return r;
 	look_with(inq, OBSERVE_CRASH, "observe 5:crash\n");

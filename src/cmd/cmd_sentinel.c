@@ -42,7 +42,8 @@ static const struct option create_option_table[] = {
 	       "where they lie. May be given more than once"),
 	OPTION(LIST, "env", "NAME[=VALUE]", offsetof(struct create_options, env),
 	       "Record this environment variable, too, with its present value or the one given; "
-	       "without it only those of --slot-env are. May be given more than once"),
+	       "without it those of --slot-env are, and known ones such as PYTHONPATH and "
+	       "LD_LIBRARY_PATH. May be given more than once"),
 	OPTION(FLAG, "replace", NULL, offsetof(struct create_options, replace),
 	       "Replace a sentinel that is there already"),
 	OPTIONS_END,

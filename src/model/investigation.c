@@ -9,6 +9,12 @@ static void trigger_deinit(struct trigger_set *trigger)
 	mem_free(trigger->file);
 }
 
+void observer_rate_deinit(struct observer_rate *observer)
+{
+	mem_free(observer->name);
+	VEC_DEINIT(&observer->times);
+}
+
 static void lists_deinit(struct investigation *inv)
 {
 	VEC_FOREACH (&inv->series, s) {
@@ -17,7 +23,7 @@ static void lists_deinit(struct investigation *inv)
 		VEC_FREE(&s->arms, arm, mem_free(arm->name));
 	}
 	VEC_DEINIT(&inv->series);
-	VEC_FREE(&inv->observers, o, mem_free(o->name));
+	VEC_FREE(&inv->observers, o, observer_rate_deinit(o));
 	VEC_FREE(&inv->own_hypotheses, h, ledger_entry_deinit(h));
 	VEC_DEINIT(&inv->slots);
 }

@@ -42,7 +42,11 @@ struct observer_rate {
 	 * Where the effect is unknown because nothing was run without: so many of these. 0: that
 	 * rate is not known. */
 	uint64_t enough;
+	VEC(double) times; /* of the trials that passed */
+	double seconds;	   /* their median; 0: none passed */
 };
+
+void observer_rate_deinit(struct observer_rate *observer);
 
 /* What the search says about one test of the full list. */
 enum cell_state { CELL_NOT_NEEDED, CELL_NEEDED, CELL_UNSURE, CELL_VICTIM };

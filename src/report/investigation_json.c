@@ -125,28 +125,28 @@ static json_t *slots_json(const struct investigation *inv)
 /* What `hunt` and `report` have in common. */
 static json_t *common_json(const struct investigation *inv, const char *schema)
 {
-	return OBJECT(KEY("schema", schema), KEY("case", inv->case_dir),
-		      KEY("program", json_command(inv->program.items)),
-		      KEY("verdict", OR_NULL(inv->judged, verdict_json(inv))),
-		      KEY("tests",
-			  OR_NULL(inv->trigger.known, EACH(&inv->trigger.items, item, item->name))),
-		      KEY("observers",
-			  EACH(&inv->observers, o,
-			       OBJECT(RATE(&o->rate), MEMBERS(o, name),
-				      KEY("effect", observer_effect_name(o->effect)),
-				      KEY("p", OR_NULL(o->effect != EFFECT_UNKNOWN, o->p))))),
-		      KEY("hypotheses", hypotheses_json(inv)),
-		      KEY("decisions",
-			  EACH(&inv->decisions.list, d,
-			       OBJECT(MEMBERS(d, time_ms, stage),
-				      KEY("says", json_said_ids(&d->said)), KEY("text", d->said)))),
-		      KEY("choices", choices_json(&inv->choices)),
-		      MEMBERS(inv, reproduce, prove_fix, sentinel, notes),
-		      KEY("slots", slots_json(inv)),
-		      KEY("fault_addresses", EACH(&inv->summary.faults, f,
-						  OBJECT(KEY("address", json_hex(f->address)),
-							 KEY("fault", fault_class_name(f->fault)),
-							 MEMBERS(f, count)))));
+	return OBJECT(
+		KEY("schema", schema), KEY("case", inv->case_dir),
+		KEY("program", json_command(inv->program.items)),
+		KEY("verdict", OR_NULL(inv->judged, verdict_json(inv))),
+		KEY("tests",
+		    OR_NULL(inv->trigger.known, EACH(&inv->trigger.items, item, item->name))),
+		KEY("observers", EACH(&inv->observers, o,
+				      OBJECT(RATE(&o->rate), MEMBERS(o, name),
+					     KEY("effect", observer_effect_name(o->effect)),
+					     KEY("p", OR_NULL(o->effect != EFFECT_UNKNOWN, o->p)),
+					     KEY("seconds", OR_NULL(o->seconds > 0, o->seconds))))),
+		KEY("hypotheses", hypotheses_json(inv)),
+		KEY("decisions",
+		    EACH(&inv->decisions.list, d,
+			 OBJECT(MEMBERS(d, time_ms, stage), KEY("says", json_said_ids(&d->said)),
+				KEY("text", d->said)))),
+		KEY("choices", choices_json(&inv->choices)),
+		MEMBERS(inv, reproduce, prove_fix, sentinel, notes), KEY("slots", slots_json(inv)),
+		KEY("fault_addresses",
+		    EACH(&inv->summary.faults, f,
+			 OBJECT(KEY("address", json_hex(f->address)),
+				KEY("fault", fault_class_name(f->fault)), MEMBERS(f, count)))));
 }
 
 void report_hunt_json(const struct investigation *inv, FILE *out)

@@ -28,7 +28,7 @@ static void observer_table(const struct investigation *inv, FILE *out)
 {
 	if (inv->observers.count < 2)
 		return;
-	put(out, "\n| observer | rate | effect |\n|---|---|---|\n");
+	put(out, "\n| observer | rate | effect | seconds a passing trial |\n|---|---|---|---|\n");
 	VEC_FOREACH (&inv->observers, o) {
 		put(out, "| ");
 		md_cell_code(o->name, out);
@@ -36,7 +36,7 @@ static void observer_table(const struct investigation *inv, FILE *out)
 		md_rate(&o->rate, out);
 		put(out, " | ");
 		put_effect(o, out);
-		put(out, " |\n");
+		put(out, o->seconds > 0 ? " | %.3g |\n" : " | |\n", o->seconds);
 	}
 }
 

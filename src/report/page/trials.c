@@ -164,7 +164,7 @@ void page_observers(const struct page *page)
 		    without == &page->inv->summary.rate ? "the command as it is run"
 							: "no observer");
 	table_begin(page, "Rate under each observer");
-	put_head(page, "observer", "rate", "effect", "would more runs tell?", NULL);
+	put_head(page, "observer", "rate", "effect", "seconds", "would more runs tell?", NULL);
 	VEC_FOREACH (&page->inv->observers, o) {
 		el(page->h, "tr", NULL);
 		put_observer(page, o->name);
@@ -172,6 +172,7 @@ void page_observers(const struct page *page)
 		el(page->h, "td", NULL);
 		put_effect(page, o);
 		el_end(page->h);
+		el_txtf(page->h, "td", NULL, o->seconds > 0 ? "%.3g" : "–", o->seconds);
 		el(page->h, "td", NULL);
 		put_more_runs(page, o);
 		el_end(page->h);

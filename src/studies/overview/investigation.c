@@ -16,6 +16,7 @@
 #include "run/tally.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
+#include "search/stats/shift.h"
 #include "studies/heap/heap.h"
 #include "studies/overview/slot_strata.h"
 #include "studies/series/arm.h"
@@ -47,16 +48,33 @@ static int weight_of(const char *command, const struct rate *rate)
 	       (rate->trials > 0 ? 1 : 0);
 }
 
-static void add_observer(struct investigation *inv, const char *name, const struct rate *rate)
+static struct observer_rate *add_observer(struct investigation *inv, const char *name,
+					  const struct rate *rate)
 {
 	VEC_FOREACH (&inv->observers, o)
 		if (strcmp(o->name, name) == 0) {
 			o->rate = rate_wilson(o->rate.trials + rate->trials,
 					      o->rate.failed + rate->failed, RATE_CONFIDENCE);
-			return;
+			return o;
 		}
 	VEC_PUSH(&inv->observers,
 		 ((struct observer_rate){ .name = mem_strdup(name), .rate = *rate }));
+	return &inv->observers.items[inv->observers.count - 1];
+}
+
+struct timed_arm {
+	struct observer_rate *observer;
+	unsigned int arm; /* TALLY_ALL: any */
+};
+
+/* What fails ends early, mostly: it does not say how long the work takes. */
+static void take_time(void *ctx, const struct run_row *row)
+{
+	const struct timed_arm *of = ctx;
+
+	if ((of->arm == TALLY_ALL || row->arm == of->arm) && row->signatures[0] == '\0' &&
+	    row->wall_ns > 0)
+		VEC_PUSH(&of->observer->times, (double)row->wall_ns / 1e9);
 }
 
 /* What was measured by the way, without a comparison, stays where it is. */
@@ -75,7 +93,7 @@ static void observers_clear(struct investigation *inv)
 		struct observer_rate *o = &inv->observers.items[i];
 
 		if (is_compared(o->name))
-			mem_free(o->name);
+			observer_rate_deinit(o);
 		else
 			inv->observers.items[kept++] = *o;
 	}
@@ -108,9 +126,11 @@ static void judge_observers(struct investigation *inv)
 {
 	const struct observer_rate *base = NULL;
 
-	VEC_FOREACH (&inv->observers, o)
+	VEC_FOREACH (&inv->observers, o) {
+		o->seconds = shift_median(o->times.items, o->times.count);
 		if (!base || strcmp(o->name, observer_names[OBSERVE_NONE]) == 0)
 			base = o;
+	}
 	if (!base || !is_compared(base->name) ||
 	    strcmp(base->name, observer_names[OBSERVE_IDS]) == 0) {
 		VEC_FOREACH (&inv->observers, o)
@@ -144,36 +164,37 @@ static char *arm_observer(const char *text)
 	return at && !strchr(at + strlen(setting), ',') ? mem_strdup(at + strlen(setting)) : NULL;
 }
 
-static void add_arm(struct investigation *inv, const char *name, const struct tally *tally,
-		    unsigned int arm)
+static void add_arm(struct case_reading *reading, const char *name, const struct tally *tally,
+		    struct series_id series, unsigned int arm)
 {
 	uint64_t trials, failed;
 	struct rate rate;
 
 	tally_failed(tally, arm, TALLY_ALL, &trials, &failed);
 	rate = rate_wilson(trials, failed, RATE_CONFIDENCE);
-	if (trials > 0)
-		add_observer(inv, name, &rate);
+	if (trials == 0)
+		return;
+	/* Without the times there is the rate. */
+	(void)case_runs(reading->cs, series, take_time,
+			&(struct timed_arm){ add_observer(reading->inv, name, &rate), arm }, NULL);
 }
 
 /* How often it failed under each observer. A comparison of them was run in turns and is worth more
  * than series of different times, so it replaces them. */
 static void take_observers(struct case_reading *reading, const char *command,
 			   const struct series_settings *settings, const struct tally *tally,
-			   const struct rate *rate)
+			   struct series_id id)
 {
-	struct investigation *inv = reading->inv;
-
 	if (command_is_plain(command) && !reading->compared)
-		add_observer(inv, observer_names[settings->observer], rate);
+		add_arm(reading, observer_names[settings->observer], tally, id, TALLY_ALL);
 	if (strcmp(command, "chase") == 0) {
-		add_arm(inv,
+		add_arm(reading,
 			settings->without_ids ? WATCH_WITHOUT_IDS : observer_names[OBSERVE_WATCH],
-			tally, CHASE_ARM_WATCHED);
-		add_arm(inv, observer_names[OBSERVE_HEAP], tally, CHASE_ARM_GUARDED);
+			tally, id, CHASE_ARM_WATCHED);
+		add_arm(reading, observer_names[OBSERVE_HEAP], tally, id, CHASE_ARM_GUARDED);
 	}
 	if (strcmp(command, "heap") == 0)
-		add_arm(inv, observer_names[OBSERVE_HEAP], tally, HEAP_ARM_HEAP);
+		add_arm(reading, observer_names[OBSERVE_HEAP], tally, id, HEAP_ARM_HEAP);
 	if (strcmp(command, "compare") != 0)
 		return;
 	for (size_t i = 0; i < settings->arms.count; i++) {
@@ -182,9 +203,9 @@ static void take_observers(struct case_reading *reading, const char *command,
 		if (!name)
 			continue;
 		if (!reading->compared)
-			observers_clear(inv);
+			observers_clear(reading->inv);
 		reading->compared = true;
-		add_arm(inv, name, tally, (unsigned int)i);
+		add_arm(reading, name, tally, id, (unsigned int)i);
 	}
 }
 
@@ -390,7 +411,7 @@ static int read_series(void *ctx, const struct series_row *row, struct err *err)
 	reading->inv->slots_differ |= known && settings.jobs > 1 && settings.env.count > 0;
 	weight = weight_of(row->command, &entry.rate);
 	if (known)
-		take_observers(reading, row->command, &settings, &tally, &entry.rate);
+		take_observers(reading, row->command, &settings, &tally, row->id);
 	if (strcmp(row->command, "minimize") == 0)
 		reading->minimize = row->id;
 	if (weight >= reading->weight) {

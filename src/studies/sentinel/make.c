@@ -386,7 +386,43 @@ static int refuse_secrets(const struct strv *words, struct err *err)
 			      "give it to the program in a variable, and run the trials again");
 }
 
-/* Only what the user named, at this or an earlier command; never the environment as a whole. */
+static bool is_recorded(const struct strv *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < env->count; i++)
+		if (strncmp(env->items[i], name, len) == 0 &&
+		    (env->items[i][len] == '=' || env->items[i][len] == '\0'))
+			return true;
+	return false;
+}
+
+/* By which programs find their code, lay out their memory, or choose their tests: where they are
+ * set, the command may fail otherwise without them. */
+static void add_telling(struct making *m)
+{
+	static const char *const names[] = {
+		"PYTHONPATH",	    "PYTHONHOME",	 "PYTHONMALLOC",    "PYTHONDEVMODE",
+		"PYTHONHASHSEED",   "PYTEST_ADDOPTS",	 "LD_LIBRARY_PATH", "GLIBC_TUNABLES",
+		"MALLOC_ARENA_MAX", "MALLOC_PERTURB_",	 "MALLOC_CHECK_",   "ASAN_OPTIONS",
+		"UBSAN_OPTIONS",    "TSAN_OPTIONS",	 "MSAN_OPTIONS",    "OMP_NUM_THREADS",
+		"PERL5LIB",	    "RUBYLIB",		 "NODE_PATH",	    "NODE_OPTIONS",
+		"CLASSPATH",	    "JAVA_TOOL_OPTIONS", "GOMAXPROCS",	    "GODEBUG",
+		"GTEST_FILTER",	    "GTEST_SHUFFLE",	 "GTEST_REPEAT",    "CUDA_VISIBLE_DEVICES",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *value = getenv(names[i]);
+		AUTO(mem_freep) char *word = mem_printf("%s=%s", names[i], value ? value : "");
+
+		if (value && *value && !is_recorded(&m->made->sentinel.trial.env, names[i]) &&
+		    refuse_placeholders(word, NULL) == 0)
+			add_variable(m, word);
+	}
+}
+
+/* What the user named, at this or an earlier command, and what tells; never the environment as a
+ * whole. */
 static int add_env(struct making *m, struct err *err)
 {
 	int r = add_variables(m, &m->source->settings.env, err);
@@ -401,7 +437,12 @@ static int add_env(struct making *m, struct err *err)
 		r = refuse_placeholders(word, err);
 		add_variable(m, word);
 	}
-	return r < 0 ? r : add_variables(m, &m->source->minimal.env, err);
+	if (r == 0)
+		r = add_variables(m, &m->source->minimal.env, err);
+	/* A command that was shrunk has the variables that it needs. */
+	if (r == 0 && m->source->minimal.env.count == 0)
+		add_telling(m);
+	return r;
 }
 
 static int add_command(struct making *m, struct err *err)

@@ -522,6 +522,7 @@ void bench_close(struct bench *bench)
 	own_allocator_deinit(&bench->probe.own);
 	release_deinit(&bench->release);
 	type_variables_deinit(&bench->neighbours.known);
+	home_deinit(&bench->neighbours.holder);
 	VEC_DEINIT(&bench->files);
 	strbuf_deinit(&bench->items);
 	hook_planner_free(bench->hooks);

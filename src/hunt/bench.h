@@ -187,7 +187,8 @@ struct guards {
 struct neighbours {
 	struct type_variables known; /* of the program, once they have been read */
 	bool read;
-	size_t words; /* that could be watched, as they are counted */
+	size_t words;	    /* that could be watched, as they are counted */
+	struct home holder; /* left_frames.c: the variable that led into a frame that was left */
 };
 
 /* allocator_probe.c */
@@ -326,6 +327,9 @@ struct heap_request;
 char *guards_request(const struct bench *bench, struct heap_request *ret);
 /* So many that the failure will come at least once. */
 unsigned int guards_trials(const struct bench *bench);
+
+/* neighbours.c: a crash or a wrong result that no block explains; the variables are read then. */
+bool neighbours_unexplained(struct bench *bench);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */

@@ -191,7 +191,100 @@ static int frame_walk(void)
 	return request_take("PROPFINDALL /x") != 0 ? refused("the sum is off") : 0;
 }
 
+/* ---- frames that were left ---- */
+
+struct limits {
+	const char *title;
+	int *list;
+};
+
+struct limits limits;
+
+APART void limits_set(int from)
+{
+	int list[4];
+
+	for (int i = 0; i < 4; i++)
+		*(volatile int *)&list[i] = from + i;
+	limits.list = list; /* guilty */
+	limits.title = "limits";
+}
+
+APART int others_use(int with)
+{
+	volatile int others[24];
+
+	for (int i = 0; i < 24; i++)
+		others[i] = with * i;
+	return others[7];
+}
+
+static int left_kept(void)
+{
+	int sum = 0;
+
+	limits_set(10);
+	(void)others_use(3);
+	for (int i = 0; i < 4; i++)
+		sum += *(volatile int *)&limits.list[i];
+	return sum != 46 ? refused("the limits are off") : 0;
+}
+
+char *line_now;
+
+APART void line_take(const char *from)
+{
+	char line[32];
+
+	strcpy(line, from);
+	line_now = line; /* guilty */
+	KEEP(from);
+}
+
+APART int line_letters(void)
+{
+	int count = 0;
+
+	for (const volatile char *at = line_now; *at != '\0' && count < 32; at++)
+		count++;
+	return count;
+}
+
+static int left_text(void)
+{
+	int before = others_use(2);
+
+	line_take("a line of text");
+	before += others_use(-1);
+	return line_letters() != 14 ? refused("not a line") : before == 7000;
+}
+
 /* ---- innocent ---- */
+
+int *lent, *unused;
+
+APART int lent_sum(void)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 4; i++)
+		sum += *(volatile int *)&lent[i];
+	return sum;
+}
+
+/* A local whose address is kept while its function waits for whoever reads it; and one whose
+ * address nobody takes away, and nobody reads. */
+static int innocent_lent(void)
+{
+	volatile int list[4] = { 1, 2, 3, 4 };
+	int sum;
+
+	lent = (int *)list;
+	limits_set(5);
+	unused = limits.list;
+	sum = lent_sum() + others_use(0);
+	return sum == 10 ? refused("ten") : 0;
+}
 
 struct settings {
 	char name[16];
@@ -340,6 +433,9 @@ static const struct truth_case cases[] = {
 	{ "data-text", "class overflow\nwho host_set\n", data_text },
 	{ "frame-flag", "class overflow\nwho word_valid\n", frame_flag },
 	{ "frame-walk", "class overflow\nwho verb_take\n", frame_walk },
+	{ "left-kept", "class dangling-holder\nwho limits_set\n", left_kept },
+	{ "left-text", "class dangling-holder\nwho line_take\n", left_text },
+	{ "lent", "class none\n", innocent_lent },
 	{ "fill", "class none\n", innocent_fill },
 	{ "member", "class none\n", innocent_member },
 	{ "shifted", "class none\n", innocent_shifted },

@@ -388,6 +388,11 @@ static bool is_astray(const struct astray *look, const struct hit *caught,
 					  .id = 1, /* known, and the program's own */
 					  .start = other.start,
 					  .size = other.variable->size };
+	/* Of a repeated instruction the range is a guess; what was hit is not. */
+	if (writer->store.kind == STORE_REPEATED) {
+		ret->store_start = caught->hit->address;
+		ret->store_len = caught->hit->bytes;
+	}
 	ret->flags |= WRITE_LAST;
 	return true;
 }
@@ -470,18 +475,20 @@ static int look_beside(struct bench *bench, struct err *err)
 	return r;
 }
 
-static void read_variables(struct bench *bench)
+static void know_variables(struct bench *bench)
 {
 	AUTO(types_closep) struct types *types = NULL;
 
+	if (bench->neighbours.read)
+		return;
 	bench->neighbours.read = true;
 	if (types_open(bench->request->program_path, &types, NULL) == 0)
 		types_variables(types, &bench->neighbours.known);
 }
 
-/* A crash or a wrong result that no block explains. */
-static bool is_unexplained(const struct bench *bench)
+bool neighbours_unexplained(struct bench *bench)
 {
+	know_variables(bench);
 	return !bench->told &&
 	       (bench->request->start.freed ||
 		(bench_settled(bench) && bench->ret->guarded_trials > 0 && bench_is_nobody(bench)));
@@ -493,10 +500,9 @@ static bool applies(struct inquiry *inq, struct said *why)
 	const struct type_variables *known = &bench->neighbours.known;
 
 	(void)why;
-	if ((inq->known.target && !is_unexplained(bench)) || !bench_may_go_on(bench))
+	if ((inq->known.target && !neighbours_unexplained(bench)) || !bench_may_go_on(bench))
 		return false;
-	if (!bench->neighbours.read)
-		read_variables(bench);
+	know_variables(bench);
 	for (size_t i = 1; i < known->list.count; i++)
 		if (are_neighbours(&known->list.items[i - 1], &known->list.items[i]) &&
 		    (known->list.items[i - 1].parts || known->list.items[i].parts))

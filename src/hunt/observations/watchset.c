@@ -258,7 +258,7 @@ bool watchset_add_count(struct watchset *watchset, const char *key, int64_t offs
 
 /* Where its returns cannot all be seen, the next call ends what the last one began. */
 static int plan_frame(struct hook_planner *planner, const char *function, uint32_t number,
-		      struct strbuf *items, struct err *err)
+		      bool after_return, struct strbuf *items, struct err *err)
 {
 	struct hook_use use = { .role = HOOK_WATCH_FRAME,
 				.number = number,
@@ -266,7 +266,7 @@ static int plan_frame(struct hook_planner *planner, const char *function, uint32
 				.size = HOOK_NO_ARGUMENT,
 				.count = HOOK_NO_ARGUMENT };
 
-	if (hook_plan(planner, function, &use, items, NULL) == 0)
+	if (!after_return && hook_plan(planner, function, &use, items, NULL) == 0)
 		return 0;
 	use.role = HOOK_WATCH_ENTERED;
 	return hook_plan(planner, function, &use, items, err);
@@ -281,7 +281,7 @@ static int plan_hook(struct watch_spec *spec, struct hook_planner *planner, uint
 				 : mem_printf("%s+0x%" PRIx64, spec->module, spec->address);
 
 	if (spec->by == LOCATE_FRAME)
-		return plan_frame(planner, function, number, items, err);
+		return plan_frame(planner, function, number, spec->after_return, items, err);
 	return hook_plan_watch(planner, function,
 			       spec->by == LOCATE_RESULT ? -1 : (int)spec->argument, number, items,
 			       err);

@@ -31,12 +31,13 @@ struct watch_spec {
 	unsigned int argument;
 	int64_t offset; /* from the block's or object's start */
 	bool row; /* of an array whose elements are all watched: told by that of the first crash */
-	uint64_t size;	 /* LOCATE_CONTEXT: of blocks of this size only; 0: any */
-	bool refused;	 /* the function cannot be hooked */
-	bool after_free; /* the watch goes on when the block is freed */
-	bool reads;	 /* they are caught, too */
-	bool count;	 /* it counts references: the last one is kept */
-	bool fence;	 /* nothing is watched: its blocks are shut when they are freed */
+	uint64_t size;	   /* LOCATE_CONTEXT: of blocks of this size only; 0: any */
+	bool refused;	   /* the function cannot be hooked */
+	bool after_free;   /* the watch goes on when the block is freed */
+	bool reads;	   /* they are caught, too */
+	bool after_return; /* LOCATE_FRAME: the watch goes on when the function has returned */
+	bool count;	   /* it counts references: the last one is kept */
+	bool fence;	   /* nothing is watched: its blocks are shut when they are freed */
 };
 
 struct watchset {

@@ -345,6 +345,9 @@ struct growth_seen {
 	uint64_t tests, rises;
 	unsigned int trials, usable; /* grew in so many of so many */
 	struct said holder;	     /* who still points to them */
+	/* Live blocks in the first of these trials, before its first test and from there on to the
+	 * last, at even distances; empty: not known. */
+	VEC(uint64_t) levels;
 };
 
 /* The failure goes with what stood in new blocks of a context when they were allocated. Over many

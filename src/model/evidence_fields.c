@@ -7,7 +7,7 @@
 #include "model/archive.h"
 #include "model/evidence.h"
 
-#define EVIDENCE_VERSION 20
+#define EVIDENCE_VERSION 21
 
 static MODEL_FIELDS(store_code_fields, store_code, FIELD(store_code, certain),
 		    FIELD_CHOICE(store_code, form, STORE_FORMS),
@@ -196,7 +196,8 @@ static MODEL_FIELDS(account_fields, reference_account,
 static MODEL_FIELDS(growth_fields, growth_seen,
 		    FIELD(growth_seen, key, site, blocks_per_test, bytes_per_test, p, tests, rises,
 			  trials, usable),
-		    FIELD_SINCE(12, growth_seen, holder));
+		    FIELD_SINCE(12, growth_seen, holder),
+		    FIELD_AS(FIELD_NUMBERS, 21, growth_seen, levels));
 
 static MODEL_FIELDS(race_fields, race_seen, FIELD_STRUCT(home_fields, race_seen, home),
 		    FIELD_PART(block_fields, race_seen, victim),

@@ -13,6 +13,7 @@ void growth_site_deinit(struct growth_site *site)
 	mem_free(site->program);
 	strv_deinit(&site->contexts);
 	stack_deinit(&site->stack);
+	VEC_DEINIT(&site->levels);
 	VEC_FREE(&site->by_test, test, mem_free(test->name));
 	VEC_FREE(&site->holders, holder, growth_holder_deinit(holder));
 }

@@ -44,6 +44,7 @@ struct growth_site {
 	uint64_t blocks_first, blocks_last; /* live, before the first test and after the last */
 	uint64_t bytes_first, bytes_last;
 	uint64_t tests, rises; /* tests; those after which it was higher than ever */
+	VEC(uint64_t) levels;  /* live blocks over the tests, some of them if there are many */
 	double blocks_per_test, bytes_per_test;
 	double p;	     /* the largest of all trials */
 	unsigned int trials; /* in which it grew */

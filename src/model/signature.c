@@ -37,6 +37,12 @@ static bool crash_signal(int signal)
 	       signal == SIGFPE || signal == SIGTRAP;
 }
 
+/* "(null)" is what printf() makes of a string that is not there. */
+const char *fault_told(const char *fault)
+{
+	return strcmp(fault, "null") == 0 ? "NULL pointer" : fault;
+}
+
 static void summarise(const struct signature *s, struct strbuf *sb)
 {
 	switch (s->kind) {
@@ -67,7 +73,7 @@ static void summarise(const struct signature *s, struct strbuf *sb)
 	if (s->site)
 		strbuf_addf(sb, " at %s", s->site);
 	if (s->fault)
-		strbuf_addf(sb, " (%s)", s->fault);
+		strbuf_addf(sb, " (%s)", fault_told(s->fault));
 	if (s->crumb)
 		strbuf_addf(sb, " after \"%s\"", s->crumb);
 }

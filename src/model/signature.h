@@ -46,6 +46,9 @@ const char *signal_name(int signal);
 /* Fills in id and summary from the other fields. */
 void signature_seal(struct signature *signature);
 
+/* The class of a fault for people: it may be the same text. */
+const char *fault_told(const char *fault);
+
 /* Takes the next id out of a list of them with spaces between; what follows it, or NULL when there
  * is none. */
 const char *signature_next_id(const char *at, char id[SIGNATURE_ID_LEN + 1]);

@@ -58,6 +58,8 @@ class Segments(Hunted):
 
     def check(self, doc):
         assert doc["verdict"]["class"] == "leak-growth", doc["verdict"]
+        # Three, and one that looks for who still points to the blocks.
+        assert [c["trials"] for c in doc["choices"] if c["experiment"] == "growth"] == [4], doc["choices"]
 
 
 class Presegment(Hunted):

@@ -3,6 +3,7 @@ import atexit
 
 from harness import *
 
+DESKTOP, PHONE = (1280, 900), (390, 844)
 TOOLS = SOURCE / "build-deps" / "page"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 
@@ -106,7 +107,7 @@ def check_beside(beside):
     runs = [beside["failed"], *beside["passed"]]
     shown = browser().eval("""Array.from(document.querySelectorAll('#beside tr:has(.bytes)'), tr => [tr.className,
                               ...Array.from(tr.querySelectorAll('.bytes'), e => e.textContent)])""")
-    rows = [row for row in beside["rows"] if len(beside["rows"]) <= 24 or row["watched"] or row["difference"] != "alike"]
+    rows = [row for row in beside["rows"] if len(beside["rows"]) <= 8 or row["watched"] or row["difference"] != "alike"]
     assert len(shown) == len(rows), (shown, rows)
     for row, (marked, *cells) in zip(rows, shown):
         parts = [bytes.fromhex(run["memory"])[row["offset"] - run["offset"]:][:row["len"]] for run in runs]
@@ -131,6 +132,18 @@ def check_links():
                         return ids.filter((id, i) => ids.indexOf(id) !== i); })()""") == []
 
 
+def check_addresses():
+    """Each address of a part, a step, a trial, a piece of evidence leads to where it can be seen, below what stands at the top of the window."""
+    unseen = browser().eval("""(async () => { const bad = [];
+        for (const e of document.querySelectorAll('section[id], .card[id], .fact[id], aside[id], tr[id], details[id]')) {
+          location.hash = '#' + e.id;
+          await new Promise(r => { window.addEventListener('hashchange', r, { once: true }); setTimeout(r, 50); });
+          const box = e.getBoundingClientRect(), top = document.querySelector('header').getBoundingClientRect().bottom;
+          if (box.height === 0 || box.top >= innerHeight || box.top < top - 1 && box.bottom <= top) bad.push(e.id);
+        } return bad; })()""")
+    assert unseen == [], unseen
+
+
 def click_through():
     page = browser()
     for selector in page.eval("Array.from(document.querySelectorAll('nav a'), a => a.getAttribute('href'))"):
@@ -151,17 +164,22 @@ def look_at_page(case):
 
 
 def check_page(case="redhand-case"):
-    """A page of any case: contents, links, layout, and what axe-core says of it with everything unfolded."""
+    """A page of any case: contents, links, layout, and what axe-core says of it with everything unfolded, light and dark, on a desk and on a
+    phone."""
     page = write_page(case, name=f"page-{Path(case).name}.html")
-    browser().open(page)
+    browser().open(page, width=DESKTOP[0], height=DESKTOP[1])
     check_against(facts("report", case=case), stored_trials(case))
     check_layout()
     check_links()
     click_through()
-    violations = browser().ask("axe")
-    assert not violations, violations
+    check_addresses()
+    for width, height in DESKTOP, PHONE:
+        for scheme in "light", "dark":
+            browser().ask("look", width=width, height=height, scheme=scheme)
+            violations = browser().ask("axe")
+            assert not violations, (width, scheme, violations)
     quiet(page)
-    browser().open(page, width=390, height=844, scheme="dark", script=False)
+    browser().open(page, width=PHONE[0], height=PHONE[1], scheme="dark", script=False)
     check_layout()
     quiet(page)
     return page

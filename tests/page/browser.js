@@ -6,6 +6,7 @@
  *   {do: "eval", code}                                  what the expression is worth in the page
  *   {do: "wait", code, ms}                              until it is true
  *   {do: "click", selector} {do: "press", key}
+ *   {do: "look", width, height, scheme}                 the same page in another window
  *   {do: "axe"}                                         what axe-core objects to
  *   {do: "seen"}                                        requests, messages, dialogs of this page so far
  *   {do: "shot", path, full}
@@ -40,6 +41,11 @@ async function open(c) {
 
 const commands = {
   open,
+  look: async (c) => {
+    await page.setViewportSize({ width: c.width, height: c.height });
+    await page.emulateMedia({ colorScheme: c.scheme });
+    return true;
+  },
   eval: (c) => page.evaluate(c.code),
   // Not waitForFunction(): it evaluates in the page, which the page's policy forbids.
   wait: async (c) => {

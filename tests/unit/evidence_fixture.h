@@ -395,6 +395,8 @@ static inline struct evidence made_growth(void)
 	e.growth->rises = 39;
 	e.growth->trials = e.growth->usable = 3;
 	said_as_text(&e.growth->holder, "global segment_cache");
+	for (uint64_t level = 2; level <= 142; level += 35)
+		VEC_PUSH(&e.growth->levels, level);
 	return e;
 }
 

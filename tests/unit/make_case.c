@@ -285,6 +285,15 @@ static void growth(struct case_store *cs)
 	judge(cs);
 }
 
+/* What has pictures of its own: a file that was cut, a count of references. */
+static void amounts(struct case_store *cs)
+{
+	for (uint64_t i = 1; i <= 2; i++)
+		add(cs, made_mapping(i, true));
+	add(cs, made_account(3));
+	judge(cs);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const plain[] = { "./app", "--bench", "it's", NULL };
@@ -317,6 +326,8 @@ int main(int argc, char **argv)
 		race(cs);
 	else if (strcmp(story, "growth") == 0)
 		growth(cs);
+	else if (strcmp(story, "amounts") == 0)
+		amounts(cs);
 	else if (strcmp(story, "payloads") == 0)
 		payloads(cs, argv[4]);
 	return 0;

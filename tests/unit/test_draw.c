@@ -212,6 +212,34 @@ static void a_stale_pointer_is_an_arrow(void **state)
 	VEC_DEINIT(&picture.lanes);
 }
 
+static void amounts_are_drawn_to_scale(void **state)
+{
+	struct mapping_cut cut = { .mapped = 400, .present = 100 };
+	struct mapping_cut grown = { .mapped = 400, .present = 500 };
+	struct growth_seen growth = { .tests = 2 };
+	char *text = WRITTEN(NULL, NULL, draw_file(h, &cut));
+
+	/* A quarter of 780, and the rest. */
+	assert_non_null(strstr(text, "class=\"left\" x=\"70\" y=\"26\" width=\"195\""));
+	assert_non_null(strstr(text, "class=\"gone\" x=\"265\" y=\"26\" width=\"585\""));
+	assert_non_null(strstr(text, "100 of 400 mapped bytes are left in the file"));
+	free(text);
+	/* It may have grown again since: nothing lies outside of the picture. */
+	text = WRITTEN(NULL, NULL, draw_file(h, &grown));
+	assert_non_null(strstr(text, "class=\"gone\" x=\"850\" y=\"26\" width=\"0\""));
+	free(text);
+	text = WRITTEN(NULL, NULL, draw_growth(h, &growth));
+	assert_string_equal(text, "");
+	free(text);
+	for (uint64_t level = 10; level <= 40; level += 15)
+		VEC_PUSH(&growth.levels, level);
+	text = WRITTEN(NULL, NULL, draw_growth(h, &growth));
+	assert_non_null(strstr(text, "\"M70 116L460 71L850 26\""));
+	assert_non_null(strstr(text, "10 live blocks before the first test, 40 after test 2"));
+	free(text);
+	VEC_DEINIT(&growth.levels);
+}
+
 static void pictures_can_be_heard(void **state)
 {
 	char *text = WRITTEN(NULL, NULL, {
@@ -239,6 +267,7 @@ int main(void)
 		cmocka_unit_test(many_trials_share_marks),
 		cmocka_unit_test(changed_bits_are_marked),
 		cmocka_unit_test(a_stale_pointer_is_an_arrow),
+		cmocka_unit_test(amounts_are_drawn_to_scale),
 		cmocka_unit_test(pictures_can_be_heard),
 	};
 

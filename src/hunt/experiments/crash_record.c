@@ -45,7 +45,8 @@ static int run(struct inquiry *inq)
 		return DECIDE(inq, "hit:unrecorded",
 			      said_text(inq->known.target->signature.summary));
 	r = DECIDE(inq, "hit:crash", said_text(reading_name(reading)),
-		   said_text(signal_name(crash->signal)), said_text(fault_class_name(crash->fault)),
+		   said_text(signal_name(crash->signal)),
+		   said_text(fault_told(fault_class_name(crash->fault))),
 		   said_frame(crash_site(crash)));
 	crash_deinit(crash);
 	mem_free(crash);

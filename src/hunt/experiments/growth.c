@@ -39,6 +39,8 @@ static void add_growth(struct inquiry *inq, const struct growth_report *report)
 		e.growth->rises = site->rises;
 		e.growth->trials = site->trials;
 		e.growth->usable = report->usable;
+		VEC_FOREACH (&site->levels, level)
+			VEC_PUSH(&e.growth->levels, *level);
 		if (site->holders.count > 0)
 			describe_holder(&site->holders.items[0], &e.growth->holder);
 		VEC_PUSH(&inq->evidence.list, e);
@@ -56,6 +58,9 @@ static int run(struct inquiry *inq)
 	int r = growth_run(inq->cs, &growth, &report, &why);
 
 	inq->ret->interrupted |= report.interrupted;
+	/* One more looked for the holders. */
+	hunt_count(inq, report.trials + (report.sites.count > 0 && !report.interrupted),
+		   report.failed, 0);
 	if (r == 0)
 		evidence_add_experiment(&inq->evidence,
 					&(struct experiment_made){

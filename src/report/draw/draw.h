@@ -36,6 +36,7 @@ struct life_lane {
 	char *name;
 	int from, to; /* moments, from 0; `to` as large as their number: it lives on */
 	enum lane_kind kind;
+	bool lost; /* it may have ended before: nobody saw it */
 };
 
 /* A pointer that is followed when its block is gone. */
@@ -86,6 +87,11 @@ void draw_crumbs(struct html *h, const struct trial_dots *dots);
 
 /* "0x02 → 0x03"; NULL: not known. The caller's to free. */
 char *change_words(const struct write_seen *write);
+
+/* How much of a file that was cut is left; blocks that stay, nothing where they were not counted.
+ */
+void draw_file(struct html *h, const struct mapping_cut *cut);
+void draw_growth(struct html *h, const struct growth_seen *growth);
 
 /* Two threads and the word, on one axis of time. */
 void draw_race(struct html *h, const struct race_seen *race);

@@ -42,7 +42,8 @@ static void put_bar(struct html *h, const struct lane_picture *picture, size_t n
 		mark_add(&mark, MARK_CROSS, to, y, 6);
 		svg_path(h, "freed", strbuf_str(&mark));
 	} else {
-		svg_text(h, "inbar", to - 6, y + 4, ANCHOR_END, "still live");
+		svg_text(h, "inbar", to - 6, y + 4, ANCHOR_END,
+			 lane->lost ? "end not seen" : "still live");
 	}
 	if (ends && to < WIDTH - RIGHT)
 		svg_line(h, "ghost", to + 8, y, WIDTH - RIGHT, y);

@@ -10,8 +10,9 @@
 #define ROW 8
 #define ROWS_MOST 28u
 #define REACH_MOST 160 /* bytes of a store or of damage that are drawn */
-#define SMALL 8	       /* rows of a block that is drawn whole */
-#define NAMED_MOST 24  /* the same, with names of its fields, or its bytes */
+#define BITS_MOST 8u
+#define SMALL 8	      /* rows of a block that is drawn whole */
+#define NAMED_MOST 24 /* the same, with names of its fields, or its bytes */
 
 struct range {
 	int64_t from, to; /* offsets in the block; empty when from == to */
@@ -107,7 +108,9 @@ static void fill_value(const struct map_facts *facts, int64_t offset, struct byt
 
 	if (v->values_known && at >= 0 && at < (int64_t)v->value_len && at < 8 &&
 	    v->home.kind != HOME_UNKNOWN) {
-		cell->known = cell->was = true;
+		/* Of two objects the older one's value was not changed into the other's. */
+		cell->known = true;
+		cell->was = v->class != VERDICT_INSTANCE_CONFLATION;
 		cell->before = (uint8_t)(v->old >> (8 * at));
 		cell->after = (uint8_t)(v->new >> (8 * at));
 	} else if (facts->canary && guard >= 0 && guard < (int64_t)facts->guard_shown) {
@@ -202,7 +205,10 @@ static char *row_note(const struct map_facts *facts, int64_t row)
 	if (touches(&facts->at[FIELD], row) && floor_row(facts->at[FIELD].from) == row) {
 		const char *name = field_name(facts);
 
-		return mem_printf("◀ %s", sb.len > 0 ? strbuf_str(&sb) : name ? name : "the field");
+		return mem_printf("◀ %s", sb.len > 0				 ? strbuf_str(&sb)
+					  : name				 ? name
+					  : facts->v->class == VERDICT_OVER_READ ? "read here"
+										 : "the field");
 	}
 	if (touches(&facts->at[BROKEN], row) && floor_row(facts->at[BROKEN].from) == row)
 		return mem_strdup(row < 0	      ? "◀ guard before, damaged"
@@ -285,7 +291,7 @@ static void build(const struct map_facts *facts, bool values, struct byte_pictur
 	}
 }
 
-/* Which bits, in words: the lowest is 0. */
+/* Which bits, in words: the lowest is 0. Of many of them none tells anything. */
 static void put_bits(const struct page *page)
 {
 	const struct verdict *v = &page->inv->verdict;
@@ -293,13 +299,16 @@ static void put_bits(const struct page *page)
 	AUTO(strbuf_deinit) struct strbuf bits = { 0 };
 	unsigned int count = 0;
 
-	if (!v->values_known || html_shared(page->h) || changed == 0)
+	if (!v->values_known || html_shared(page->h) || changed == 0 ||
+	    v->class == VERDICT_INSTANCE_CONFLATION)
 		return;
 	for (unsigned int bit = 0; bit < 64; bit++)
-		if (changed >> bit & 1 && count++ < 12)
+		if (changed >> bit & 1 && count++ < BITS_MOST)
 			strbuf_addf(&bits, "%s%u", bits.len > 0 ? ", " : "", bit);
-	el_txtf(page->h, "p", NULL, "Of the value %u bit%s changed: number %s%s (0 is the lowest).",
-		count, count == 1 ? "" : "s", strbuf_str(&bits), count > 12 ? ", …" : "");
+	if (count <= BITS_MOST)
+		el_txtf(page->h, "p", NULL,
+			"Of the value %u bit%s changed: number %s (0 is the lowest).", count,
+			count == 1 ? "" : "s", strbuf_str(&bits));
 }
 
 /* The last store to each field of the block that was watched in this trial. */
@@ -376,10 +385,6 @@ void page_block(const struct page *page)
 	draw_bytes(page->h, &picture);
 	if (!picture.values && !html_shared(page->h))
 		el_txt(page->h, "p", "dim", "What stood in these bytes was not recorded.");
-	if (!VEC_ANY(&page->inv->evidence.list, e, e->kind == EVIDENCE_WRITE && !e->failing))
-		el_txt(page->h, "p", "dim",
-		       "No store was recorded in a run that passed, so no such block can be laid "
-		       "beside this one.");
 	put_bits(page);
 	put_writers(page, trial);
 	VEC_FREE(&picture.rows, row, mem_free(row->note));

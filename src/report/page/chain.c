@@ -1,7 +1,7 @@
 /*
  * The chain: from the failure back to its cause. First at one glance, then a card for each step.
  */
-#include "report/page/page.h"
+#include "report/page/page_told.h"
 
 #include <inttypes.h>
 
@@ -114,17 +114,49 @@ static void value_card(struct chain *chain)
 	el_end(page->h);
 }
 
+/* Of what has no home: the file that was cut, or who keeps what stays. */
+static bool amount_card(struct chain *chain)
+{
+	struct html *h = chain->page->h;
+	enum verdict_class class = chain->page->inv->verdict.class;
+	bool file = class == VERDICT_MAPPING_TRUNCATED;
+	const struct evidence *e =
+		file || class == VERDICT_LEAK_GROWTH
+			? told_piece(chain->page->inv, file ? EVIDENCE_MAPPING : EVIDENCE_GROWTH)
+			: NULL;
+	AUTO(mem_freep) char *words = NULL;
+
+	if (!e)
+		return false;
+	words = file ? mem_printf("%" PRIu64 " of %" PRIu64 " bytes left", e->mapping->present,
+				  e->mapping->mapped)
+		     : words_plainly(&e->growth->holder);
+	if (words && words[0] != '\0' &&
+	    step_begin(chain, "home", file ? "The mapped file" : "Who still points to them",
+		       words)) {
+		el_txtf(h, "p", NULL, "%s%s%s.", file ? e->mapping->file : "", file ? ": " : "",
+			words);
+		el_end(h);
+	}
+	return true;
+}
+
 static void home_card(struct chain *chain)
 {
 	const struct page *page = chain->page;
 	const struct verdict *v = &page->inv->verdict;
 	const struct evidence *holder = evidence_find(&page->inv->evidence, v->holder);
 
-	if (v->home.kind == HOME_UNKNOWN ||
-	    !step_begin(chain, "home",
+	AUTO(strbuf_deinit) struct strbuf field = { 0 };
+
+	if (amount_card(chain) || v->home.kind == HOME_UNKNOWN)
+		return;
+	words_field(&v->home, &field);
+	if (!step_begin(chain, "home",
 			v->class == VERDICT_DANGLING_HOLDER ? "Where the pointer stands"
+			: v->class == VERDICT_OVER_READ	    ? "What was read"
 							    : "Where the value lay",
-			v->home.field))
+			strbuf_str(&field)))
 		return;
 	el(page->h, "p", NULL);
 	put_field(page, &v->home);

@@ -12,7 +12,7 @@
 
 #define GROUPS_MOST 40u
 #define PARTS_MOST 200u /* slots, machines */
-#define FIELDS_MOST 24u /* of a block that is shown whole */
+#define FIELDS_MOST 8u	/* of a block that is shown whole */
 
 /* Stores to one field by one place of code. */
 struct writes {
@@ -99,15 +99,34 @@ static void put_group(const struct page *page, const struct writes *group)
 	el_end(page->h);
 }
 
+static bool has_stores(const struct investigation *inv, bool failing)
+{
+	return VEC_ANY(&inv->evidence.list, e, e->kind == EVIDENCE_WRITE && e->failing == failing);
+}
+
+/* Why there are no two runs to compare; NULL: there are, or nobody would ask. */
+static const char *why_not_beside(const struct investigation *inv)
+{
+	bool failed = has_stores(inv, true);
+	enum verdict_class class = inv->verdict.class;
+
+	if (!inv->judged || inv->summary.failed_any == 0 || class == VERDICT_NOT_CAUGHT ||
+	    (failed && has_stores(inv, false)))
+		return NULL;
+	return class == VERDICT_MAPPING_TRUNCATED
+		       ? "The file is looked at when a run dies of it. How long it was in runs "
+			 "that passed is not recorded, so there is nothing to lay beside it."
+	       : failed ? "No store was recorded in a run that passed, so there is nothing to lay "
+			  "beside the failing ones."
+			: "No store to the damaged memory was caught in a run that failed: what "
+			  "was damaged was found in another way, and no bytes were recorded that "
+			  "could be laid beside those of a run that passed.";
+}
+
 bool has_beside(const struct page *page)
 {
-	bool passing = false, failing = false;
-
-	VEC_FOREACH (&page->inv->evidence.list, e) {
-		passing |= e->kind == EVIDENCE_WRITE && !e->failing;
-		failing |= e->kind == EVIDENCE_WRITE && e->failing;
-	}
-	return passing && failing;
+	return (has_stores(page->inv, true) && has_stores(page->inv, false)) ||
+	       why_not_beside(page->inv);
 }
 
 static void put_moment(const struct page *page, const struct beside_run *run)
@@ -224,7 +243,8 @@ static void put_block(const struct page *page, const struct beside *beside)
 		el_txtf(page->h, "p", "dim", "%u more bytes are alike.", alike);
 	if (differ == 0)
 		el_txt(page->h, "p", NULL,
-		       "At this moment nothing differs that is the same in all runs that passed.");
+		       "At this moment nothing differs that is the same in all runs that passed: what "
+		       "goes wrong lies elsewhere, or comes later.");
 }
 
 void page_beside(const struct page *page)
@@ -232,12 +252,16 @@ void page_beside(const struct page *page)
 	struct write_groups groups = { 0 };
 	struct beside beside;
 
+	if (why_not_beside(page->inv)) {
+		el_txt(page->h, "p", NULL, why_not_beside(page->inv));
+		return;
+	}
 	gather(page->inv, &groups);
 	if (beside_find(page->inv, &beside))
 		put_block(page, &beside);
 	else
 		el_txt(page->h, "p", "dim",
-		       "The bytes of the block are not known of both: stores only.");
+		       "What stood in the block is not known of both kinds of run, so only stores are compared.");
 	beside_deinit(&beside);
 	el_txt(page->h, "p", NULL,
 	       "Stores to the watched fields, each with the last value that was seen. Of the field "

@@ -215,6 +215,14 @@ static void add_holder_lane(const struct block_lives *lives, struct lane_picture
 				      .kind = LANE_HOLDER }));
 }
 
+/* Its place is another one's by now, and nobody saw it freed: an allocator of the program's own,
+ * or a block within a block. */
+static bool is_lost(const struct block_lives *lives, const struct life *life)
+{
+	return life->died < 0 &&
+	       VEC_ANY(&lives->list, other, other > life && overlap(other->block, life->block));
+}
+
 static void picture_of(const struct block_lives *lives, struct lane_picture *ret)
 {
 	size_t victim = SIZE_MAX, holder = SIZE_MAX;
@@ -230,6 +238,7 @@ static void picture_of(const struct block_lives *lives, struct lane_picture *ret
 			 ((struct life_lane){ .name = lane_name(life),
 					      .from = life->born,
 					      .to = life->died >= 0 ? life->died : ret->moments,
+					      .lost = is_lost(lives, life),
 					      .kind = life->holder   ? LANE_HOLDER
 						      : life->victim ? LANE_VICTIM
 								     : LANE_PLAIN }));

@@ -59,15 +59,16 @@ void el_numbered(const struct page *page, const char *tag, const char *prefix, u
 
 /* The sections, in order; each only where the case has something for it (has_…()). */
 typedef void section_fn(const struct page *page);
-section_fn page_verdict, page_chain, page_block, page_lives, page_race, page_strip, page_observers,
-	page_beside, page_minimal, page_breadcrumbs, page_machine, page_ledger, page_journal,
-	page_trials, page_evidence, page_exports;
+section_fn page_verdict, page_chain, page_block, page_file, page_growth, page_references,
+	page_lives, page_race, page_strip, page_observers, page_beside, page_minimal,
+	page_breadcrumbs, page_machine, page_ledger, page_journal, page_trials, page_evidence,
+	page_exports;
 
 /* Would the section say something? For the list of contents. */
 typedef bool section_has_fn(const struct page *page);
-section_has_fn has_chain, has_block, has_lives, has_race, has_strip, has_observers, has_beside,
-	has_minimal, has_breadcrumbs, has_machine, has_ledger, has_journal, has_trials,
-	has_evidence;
+section_has_fn has_chain, has_block, has_file, has_growth, has_references, has_lives, has_race,
+	has_strip, has_observers, has_beside, has_minimal, has_breadcrumbs, has_machine, has_ledger,
+	has_journal, has_trials, has_evidence;
 
 /* Trials that have a row of their own; the rest is counted. */
 #define TRIAL_ROWS 200u

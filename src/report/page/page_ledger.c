@@ -89,7 +89,8 @@ static void put_decision(const struct page *page, const struct said *said)
 	AUTO(mem_freep) char *text = words_of(said);
 
 	words_capital(text);
-	el_txtf(page->h, "li", NULL, "%s.", text ? text : "");
+	el_txtf(page->h, "li", NULL, "%s%s", text ? text : "",
+		text && text[0] != '\0' && text[strlen(text) - 1] == '?' ? "" : ".");
 }
 
 static void put_choice(const struct page *page, const struct choice_record *c)
@@ -170,6 +171,7 @@ bool has_evidence(const struct page *page)
 static void put_kinds(const struct page *page)
 {
 	uint64_t counts[EVIDENCE_KINDS] = { 0 };
+	unsigned int put = 0;
 
 	VEC_FOREACH (&page->inv->evidence.list, e)
 		counts[e->kind]++;
@@ -178,7 +180,8 @@ static void put_kinds(const struct page *page)
 	     page->inv->evidence.list.count == 1 ? "" : "s");
 	for (unsigned int kind = 0; kind < EVIDENCE_KINDS; kind++)
 		if (counts[kind] > 0)
-			txtf(page->h, "; %s %" PRIu64, evidence_kind_name(kind), counts[kind]);
+			txtf(page->h, "%s%" PRIu64 " × %s", put++ ? ", " : ": ", counts[kind],
+			     words_named("kind", evidence_kind_name(kind)));
 	txt(page->h, ".");
 	el_end(page->h);
 }
@@ -194,7 +197,7 @@ static void put_piece(const struct page *page, const struct evidence *e)
 	if (e->trial > 0)
 		txtf(page->h, "%" PRIu64 "%s", e->trial, e->failing ? "" : " (passed)");
 	el_end(page->h);
-	el_txt(page->h, "td", NULL, evidence_kind_name(e->kind));
+	el_txt(page->h, "td", NULL, words_named("kind", evidence_kind_name(e->kind)));
 	el_txt(page->h, "td", NULL, strbuf_str(&words));
 	el_end(page->h);
 }

@@ -24,6 +24,21 @@ uint64_t told_trial(const struct investigation *inv)
 	return e ? e->trial : 0;
 }
 
+const struct evidence *told_piece(const struct investigation *inv, enum evidence_kind kind)
+{
+	for (size_t i = 0; i < inv->verdict.evidence.count; i++) {
+		const struct evidence *e =
+			evidence_find(&inv->evidence, inv->verdict.evidence.items[i]);
+
+		if (e && e->kind == kind)
+			return e;
+	}
+	VEC_FOREACH (&inv->evidence.list, e)
+		if (e->kind == kind)
+			return e;
+	return NULL;
+}
+
 const struct holder_seen *told_holder(const struct investigation *inv)
 {
 	const struct evidence *e = evidence_find(&inv->evidence, inv->verdict.holder);

@@ -10,6 +10,9 @@
 /* 0: the verdict rests on no single trial. */
 uint64_t told_trial(const struct investigation *inv);
 
+/* What the verdict rests on, of this kind, else the first piece of it; NULL. */
+const struct evidence *told_piece(const struct investigation *inv, enum evidence_kind kind);
+
 /* The holder that the verdict names; NULL. */
 const struct holder_seen *told_holder(const struct investigation *inv);
 

@@ -86,11 +86,17 @@ static const struct stack *main_stack(const struct investigation *inv, const cha
 		*ret_what = "freed by";
 		return &inv->verdict.freed_by;
 	}
-	VEC_FOREACH (&inv->verdict.steps, step)
+	/* Where it was allocated comes first among the steps, a read out of bounds last. */
+	for (size_t i = 0, n = inv->verdict.steps.count; i < n; i++) {
+		const struct verdict_step *step =
+			&inv->verdict.steps
+				 .items[inv->verdict.class == VERDICT_OVER_READ ? n - 1 - i : i];
+
 		if (step->stack.count > 0) {
 			*ret_what = step->what.text ? step->what.text : words_text(step->what.id);
 			return &step->stack;
 		}
+	}
 	*ret_what = "fails in";
 	return crash && crash->stack.count > 0 ? &crash->stack : NULL;
 }
@@ -238,7 +244,8 @@ static const char *const refutations[VERDICT_CLASSES] = {
 	[VERDICT_ILLEGAL_INSTRUCTION] = "Damage seen before the fault.",
 	[VERDICT_NOT_MEMORY] = "Damaged memory in a run that fails in the same way.",
 	[VERDICT_USE_AFTER_FREE] = "A failing run in which the freed block is not used.",
-	[VERDICT_OVER_READ] = "A failing run in which nobody reads there.",
+	[VERDICT_OVER_READ] =
+		"A run with closed pages around the block in which nobody reads there.",
 	[VERDICT_DOUBLE_FREE] = "A failing run in which it is freed once.",
 	[VERDICT_INVALID_FREE] = "A failing run without that free.",
 	[VERDICT_OVER_RELEASE] = "A failing run in which the count comes out even.",

@@ -10,6 +10,7 @@
 #include "studies/growth/whose.h"
 
 #define CONTEXTS_TOLD 16
+#define LEVELS_MOST 100u
 #define TESTS_TOLD 10
 #define NOTES_MAX 20
 
@@ -194,6 +195,9 @@ static struct growth_site describe(struct event_log *log, const struct census *c
 		strv_take(&ret.contexts,
 			  mem_printf("%016llx",
 				     (unsigned long long)site->contexts.items[i]->stack_hash));
+	for (size_t i = 0, points = last < LEVELS_MOST ? last : LEVELS_MOST;
+	     points > 0 && i <= points; i++)
+		VEC_PUSH(&ret.levels, (uint64_t)site->blocks[i * last / points]);
 	ret.stack = named.stack;
 	ret.shared = named.shared;
 	ret.framework = is_frameworks_site(log, site, symbols, &ret.stack);

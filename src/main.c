@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "cmd/commands.h"
 #include "cmd/common.h"
 

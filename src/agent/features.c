@@ -22,7 +22,7 @@
 #include "agent/chaos/chaos.h"
 #include "agent/core/signals.h"
 #include "agent/core/told.h"
-#include "agent/crash/crash.h"
+#include "agent/crash/fault_record.h"
 #include "agent/crash/hooks_file.h"
 #include "agent/crash/jit_code.h"
 #include "agent/fence/fence.h"

@@ -7,7 +7,7 @@
  */
 #include "arch/arch.h"
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 #define PIECE_INSTRUCTIONS 100u
 #define FUNCTION_BYTES 16384u

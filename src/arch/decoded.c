@@ -1,6 +1,6 @@
 #include "arch/decoded.h"
 
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 /* How far back ways through unknown code are looked at. */
 #define WINDOW 256u

@@ -1,7 +1,7 @@
 #include "arch/linear_sweep.h"
 
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 /* No store is wider, but for those whose width the code does not tell. */
 #define WIDEST 64

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "arch/store.h"
-#include "model/scan.h"
+#include "model/scan_report.h"
 
 /*
  * All instructions of a piece of code, one after the other, looking for those that a scan asks for.

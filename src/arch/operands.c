@@ -4,7 +4,7 @@
 
 #include "arch/arch.h"
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 static void add(struct fault_operands *ret, int number)
 {

@@ -1,7 +1,7 @@
 /* Where a register had its value from: arch_value_origin() of store.h. */
 #include "arch/arch.h"
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 #define BACK_INSTRUCTIONS 400u
 #define BACK_JUMPS 12u

@@ -7,7 +7,7 @@
  */
 #include "arch/arch.h"
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 #define INSTRUCTIONS_MAX 1024u
 #define STEPS_MAX 2048u

@@ -1,7 +1,7 @@
 #include "arch/store.h"
 
 #include "arch/store_inside.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 /* The trap of a repeated store comes up to 128 bytes late (measured), and only then is looked at.
  */

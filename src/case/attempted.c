@@ -1,7 +1,7 @@
 /*
  * Fixes that were tried, next steps, related cases, and where trials were run.
  */
-#include "case/notebook.h"
+#include "case/stored_notebook.h"
 
 #include <errno.h>
 #include <string.h>

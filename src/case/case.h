@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "model/chaos.h"
+#include "model/chaos_knobs.h"
 #include "model/crash.h"
 #include "model/machine.h"
 #include "model/minimal.h"
@@ -301,7 +301,7 @@ struct use_row {
 int case_use(struct case_store *cs, struct series_id series, struct use_row *ret, struct err *err);
 
 /*
- * What was seen, what follows from it, and what was done next (evidence.c).
+ * What was seen, what follows from it, and what was done next (stored_evidence.c).
  */
 
 /* Stores the piece and gives it its id. */

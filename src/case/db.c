@@ -9,7 +9,7 @@
 #include "base/auto.h"
 #include "base/cstr.h"
 #include "base/mem.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 
 /* The least that SQLite's shared index of a WAL takes (sqlite.org/walformat.html). */
 #define DB_INDEX_BYTES 32768

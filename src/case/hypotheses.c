@@ -5,7 +5,7 @@
 
 #include "base/now.h"
 #include "case/case_inside.h"
-#include "case/notebook.h"
+#include "case/stored_notebook.h"
 
 static int exists(struct case_store *cs, const char *sql, uint64_t number, bool *ret,
 		  struct err *err)

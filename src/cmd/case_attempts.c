@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "case/notebook.h"
+#include "case/stored_notebook.h"
 #include "cmd/case_commands.h"
 #include "model/relation.h"
 #include "report/report_case.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 #include "studies/overview/surroundings.h"
 
 static int add_attempt(struct case_store *cs, const char *text, uint64_t *ret_id, struct err *err)

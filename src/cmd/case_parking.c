@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/path.h"
-#include "case/notebook.h"
+#include "base/talk.h"
+#include "case/stored_notebook.h"
 #include "cmd/case_commands.h"
 #include "cmd/sentinel_check.h"
 #include "report/report_case.h"

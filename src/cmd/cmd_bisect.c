@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "base/value.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "report/report_bisect.h"
 #include "studies/bisect/bisect.h"
 

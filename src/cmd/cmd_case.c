@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/value.h"
-#include "case/notebook.h"
+#include "case/stored_notebook.h"
 #include "cmd/case_commands.h"
 #include "report/report_case.h"
-#include "studies/overview/overview.h"
+#include "studies/overview/case_overview.h"
 
 static int show(const struct invocation *inv, struct err *err)
 {

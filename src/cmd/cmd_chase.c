@@ -5,14 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
 #include "hunt/chase.h"
 #include "judge/judge.h"
 #include "report/report_investigation.h"
 #include "report/wording.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 struct chase_options {
 	struct common_options common;

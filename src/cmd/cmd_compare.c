@@ -10,7 +10,7 @@
 #include "base/which.h"
 #include "cmd/progress.h"
 #include "cmd/trial_options.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "plan/watch/resolve.h"
 #include "report/report_series.h"
 #include "studies/loaded_modules.h"

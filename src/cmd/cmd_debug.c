@@ -10,7 +10,7 @@
 #include "report/report_debug.h"
 #include "report/wording.h"
 #include "studies/debug/dump.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 struct debug_options {
 	struct common_options common;

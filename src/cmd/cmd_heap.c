@@ -12,9 +12,9 @@
 #include "report/report_growth.h"
 #include "report/report_heap.h"
 #include "run/observe.h"
-#include "studies/growth/growth.h"
-#include "studies/heap/heap.h"
+#include "studies/growth/growth_study.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 struct heap_options {
 	struct common_options common;

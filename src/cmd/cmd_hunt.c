@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/talk.h"
 #include "base/value.h"
 #include "cmd/hunt_board.h"
 #include "cmd/sentinel_readme.h"
@@ -15,7 +15,7 @@
 #include "hunt/hunt.h"
 #include "report/report_investigation.h"
 #include "search/stats/rng.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 struct hunt_options {
 	struct common_options common;

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <sys/utsname.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "case/case.h"
 #include "cmd/common.h"
 #include "report/report_investigation.h"
 #include "report/report_page.h"
 #include "report/share.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 enum report_format {
 	FORMAT_TEXT,

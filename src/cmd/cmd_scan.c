@@ -13,7 +13,7 @@
 #include "cmd/common.h"
 #include "cmd/progress.h"
 #include "report/report_scan.h"
-#include "studies/scan/scan.h"
+#include "studies/scan/code_scan.h"
 #include "studies/scan/scan_seen.h"
 
 #define LIMIT_DEFAULT 2000

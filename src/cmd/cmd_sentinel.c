@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "base/value.h"
 #include "cmd/sentinel_check.h"
 #include "cmd/sentinel_readme.h"
 #include "report/report_sentinel.h"
 #include "search/stats/rate.h"
-#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/certainty.h"
 #include "studies/sentinel/make.h"
 
 struct create_options {

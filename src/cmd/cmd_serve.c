@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/talk.h"
 #include "case/case.h"
 #include "cmd/common.h"
 #include "report/report_page.h"
 #include "report/report_serve.h"
 #include "serve/server.h"
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 #define TOKEN_BYTES 16u
 #define TOKEN_MAX 128u

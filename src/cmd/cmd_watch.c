@@ -10,7 +10,7 @@
 #include "report/report_watch.h"
 #include "studies/loaded_modules.h"
 #include "studies/watch/mode.h"
-#include "studies/watch/watch.h"
+#include "studies/watch/watch_study.h"
 
 struct watch_options {
 	struct common_options common;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/talk.h"
 #include "cmd/commands.h"
 #include "cmd/common.h"
 #include "run/remote/listener.h"

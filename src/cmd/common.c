@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/talk.h"
 #include "report/report_error.h"
 #include "report/wording.h"
 

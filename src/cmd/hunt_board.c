@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/now.h"
+#include "base/talk.h"
 #include "report/wording.h"
 
 #define TOLD_S 5 /* what takes less is over before it is read */

@@ -6,9 +6,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/percent.h"
 #include "base/strbuf.h"
+#include "base/talk.h"
 
 #define TERMINAL_EVERY_S 0.1
 #define PLAIN_EVERY_S 10.0

@@ -7,8 +7,8 @@
 
 #include "base/tmpdir.h"
 #include "cmd/progress.h"
-#include "model/chaos.h"
-#include "report/text.h"
+#include "model/chaos_knobs.h"
+#include "report/text_parts.h"
 #include "studies/sentinel/check.h"
 #include "studies/sentinel/trust.h"
 

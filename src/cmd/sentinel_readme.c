@@ -2,9 +2,9 @@
 
 #include "base/percent.h"
 #include "base/words.h"
-#include "model/chaos.h"
+#include "model/chaos_knobs.h"
 #include "search/stats/rate.h"
-#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/certainty.h"
 
 static const char run_sh[] =
 	"#!/bin/sh\n"

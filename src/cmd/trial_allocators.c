@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/talk.h"
 #include "base/which.h"
 #include "plan/hooks/allocator.h"
 #include "plan/hooks/own_malloc.h"

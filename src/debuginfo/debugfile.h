@@ -3,7 +3,7 @@
 #include <libelf.h>
 #include <stdbool.h>
 
-#include "model/program.h"
+#include "model/program_file.h"
 
 /* Debug information in a file, and the separate file that may hold it instead.
  * Private to debuginfo/. */

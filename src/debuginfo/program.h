@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "model/program.h"
+#include "model/program_file.h"
 
 /*
  * Reads what can be known about the program in the file `path`. A script is

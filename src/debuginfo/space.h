@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "debuginfo/modules.h"
+#include "debuginfo/open_modules.h"
 #include "model/snapshot.h"
 
 struct module;

@@ -8,11 +8,11 @@
 #include "debuginfo/functions.h"
 #include "debuginfo/jit_names.h"
 #include "debuginfo/module.h"
-#include "debuginfo/modules.h"
+#include "debuginfo/open_modules.h"
 #include "debuginfo/python_frames.h"
 #include "debuginfo/space.h"
 #include "debuginfo/tails.h"
-#include "debuginfo/unwind.h"
+#include "debuginfo/unwinder.h"
 #include "wire/python_layout.h"
 
 #define DEFAULT_MAX_FRAMES 512

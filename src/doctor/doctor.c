@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/auto.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "base/talk.h"
 #include "doctor/isolate.h"
 #include "doctor/probe.h"
 #include "doctor/program_check.h"

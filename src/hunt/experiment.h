@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "model/experiment.h"
+#include "model/experiment_made.h"
 #include "model/said.h"
 
 /*

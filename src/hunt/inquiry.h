@@ -175,8 +175,8 @@ const struct rate *hunt_rate_of_all(const struct inquiry *inq);
 /* Seconds that so many trials take on so many slots, as they were measured. */
 double hunt_takes(const struct inquiry *inq, uint64_t trials, unsigned int slots);
 
-/* experiments/rate.c: runs the command as it is run now, in a series of its own, until it is clear
- * what it does; decides what the target is. */
+/* experiments/failure_rate.c: runs the command as it is run now, in a series of its own, until it
+ * is clear what it does; decides what the target is. */
 int rate_measure(struct inquiry *inq);
 /* The crash that a chase began with does not come again: which one does? */
 int rate_again(struct inquiry *inq);

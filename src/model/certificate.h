@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/said.h"
 #include "model/signature.h"
 

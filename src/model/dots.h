@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 
 /*
  * What became of every trial of a case, in order, brief enough to be drawn: a dot each. Everything

@@ -7,7 +7,7 @@
 #include "base/strbuf.h"
 #include "base/vec.h"
 #include "model/crash.h"
-#include "model/experiment.h"
+#include "model/experiment_made.h"
 #include "model/frame.h"
 #include "model/home.h"
 #include "model/said.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/program.h"
+#include "model/program_file.h"
 
 /*
  * One line of `redhand doctor`: something that was tried, and how it went.

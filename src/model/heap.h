@@ -7,7 +7,7 @@
 #include "model/evidence.h"
 #include "model/frame.h"
 #include "model/home.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/said.h"
 
 /*

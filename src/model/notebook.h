@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 #include "model/hypothesis.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/signature.h"
 #include "model/world.h"
 

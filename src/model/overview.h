@@ -2,7 +2,7 @@
 
 #include "model/minimal.h"
 #include "model/notebook.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/summary.h"
 #include "model/verdict.h"
 

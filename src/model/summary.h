@@ -2,7 +2,7 @@
 
 #include "model/crash.h"
 #include "model/family.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/said.h"
 #include "model/signature.h"
 #include "model/trial.h"

@@ -2,7 +2,7 @@
 
 #include "debuginfo/symbols.h"
 #include "model/evidence.h"
-#include "read/crash_record.h"
+#include "read/recorded_crash.h"
 
 /*
  * Where a crash had its bad value from: the homes that the pointers were loaded from, one behind

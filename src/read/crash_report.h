@@ -2,7 +2,7 @@
 
 #include "debuginfo/symbols.h"
 #include "model/crash.h"
-#include "read/crash_record.h"
+#include "read/recorded_crash.h"
 
 /*
  * From the records of a trial's crashes to what happened, in words and with names.

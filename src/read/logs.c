@@ -13,8 +13,8 @@
 
 #include "arch/arch.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/strbuf.h"
+#include "base/talk.h"
 #include "read/log_map.h"
 #include "read/logs_open.h"
 #include "read/wrappers.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/growth.h"
+#include "model/growth_site.h"
 #include "model/trial.h"
 #include "read/logs.h"
 

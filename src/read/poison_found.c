@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "read/damage_inside.h"
-#include "wire/canary.h"
+#include "read/block_damage_inside.h"
+#include "wire/guard_word.h"
 
 #define WORD 8u
 #define FINDINGS_MAX 16u

@@ -2,14 +2,14 @@
 
 #include <stddef.h>
 
-#include "read/crash_record.h"
-#include "read/damage.h"
+#include "read/block_damage.h"
+#include "read/recorded_crash.h"
 
 /*
- * Poison that came out: what a freed block was overwritten with names that block (wire/canary.h).
- * Where it turns up in what a program prints, as bytes or as a number in decimal or hexadecimal, or
- * in a register of one of the functions that were running when it died, somebody has read the block
- * after its free. Who did is not known from it.
+ * Poison that came out: what a freed block was overwritten with names that block
+ * (wire/guard_word.h). Where it turns up in what a program prints, as bytes or as a number in
+ * decimal or hexadecimal, or in a register of one of the functions that were running when it died,
+ * somebody has read the block after its free. Who did is not known from it.
  *
  * The output is somebody else's text: any bytes are read.
  */

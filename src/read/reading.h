@@ -2,9 +2,9 @@
 
 #include "base/auto.h"
 #include "model/trial.h"
+#include "read/block_damage.h"
 #include "read/crash_reading.h"
 #include "read/crash_report.h"
-#include "read/damage.h"
 #include "read/hits.h"
 #include "read/moments.h"
 #include "read/truncations.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/report_bisect.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 #define HASH_SHOWN 12
 #define SUSPECTS_SHOWN 20

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "model/relation.h"
 #include "report/notebook_words.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 /* One screen; -v and --json have all. */

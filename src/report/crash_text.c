@@ -12,7 +12,7 @@
 #include "base/source_file.h"
 #include "base/strbuf.h"
 #include "model/signature.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define BRIEF_FRAMES 6

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "report/text_parts.h"
 
 #define SITES_SHOWN 10
 #define FRAMES_SHOWN 8

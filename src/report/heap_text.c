@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cstr.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define FINDINGS_SHOWN 10

@@ -4,7 +4,7 @@
 #include "report/report_investigation.h"
 
 #include "model/signature.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 /* The innermost frame with a line in a file of the program's; NULL. */

@@ -15,7 +15,7 @@
 #include "model/signature.h"
 #include "report/markdown.h"
 #include "report/md_parts.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define STACK_FRAMES 24

@@ -5,10 +5,10 @@
 
 #include "base/auto.h"
 #include "base/strbuf.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "model/verdict.h"
 #include "report/report_error.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 json_t *json_text(const char *text)

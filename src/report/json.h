@@ -5,7 +5,7 @@
 
 #include "base/members.h"
 #include "model/crash.h"
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/said.h"
 #include "model/signature.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 static bool word(char c)

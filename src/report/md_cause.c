@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "report/markdown.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 /* A role, where in the source, and the line itself. */

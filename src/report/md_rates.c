@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/markdown.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 static void put_effect(const struct observer_rate *o, FILE *out)
 {

@@ -9,7 +9,7 @@
 #include "model/overview.h"
 #include "report/markdown.h"
 #include "report/notebook_words.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define EVIDENCE_SHOWN 40

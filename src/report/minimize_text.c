@@ -7,9 +7,9 @@
 #include "base/percent.h"
 #include "base/strbuf.h"
 #include "base/words.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "report/report_minimize.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 #define DOUBTFUL_SHOWN 20
 #define OTHERS_SHOWN 10

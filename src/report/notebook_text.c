@@ -9,7 +9,7 @@
 #include "base/percent.h"
 #include "base/when.h"
 #include "report/report_case.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 #define FILES_SHOWN 6
 

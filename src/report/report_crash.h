@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "model/chaos.h"
+#include "model/chaos_knobs.h"
 #include "model/crash.h"
 
 /* A crash with everything that is known about it. */

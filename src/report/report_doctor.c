@@ -6,7 +6,7 @@
 #include "base/auto.h"
 #include "base/strbuf.h"
 #include "report/json.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 static const char *const status_names[] = {
 	[FINDING_OK] = "ok",

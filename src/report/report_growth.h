@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "model/growth.h"
+#include "model/growth_site.h"
 
 /* `heap --growth`. */
 void report_growth_text(const struct growth_report *report, bool verbose, FILE *out);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "model/scan.h"
+#include "model/scan_report.h"
 
 /* `scan`. */
 void report_scan_text(const struct scan_report *report, bool verbose, FILE *out);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "model/watch.h"
+#include "model/watch_report.h"
 
 /* Who wrote to watched memory. */
 void report_watch_text(const struct watch_report *report, bool verbose, FILE *out);

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/strbuf.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 static const struct frame *outermost(const struct scan_hit *hit)
 {

@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 
 #define ELLIPSIS "…" /* one column */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 static void print_list(const char *head, const struct strv *list, FILE *out)

@@ -8,7 +8,7 @@
 
 #include "base/percent.h"
 #include "report/report_crash.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define INTERMITTENT_SHOWN 10

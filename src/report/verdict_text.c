@@ -15,7 +15,7 @@
 
 #include "model/signature.h"
 #include "report/screen.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define WRITER_FRAMES 4

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 #define WRITERS_SHOWN 8

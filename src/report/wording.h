@@ -4,7 +4,7 @@
 #include "model/evidence.h"
 #include "model/said.h"
 #include "model/verdict.h"
-#include "model/watch.h"
+#include "model/watch_report.h"
 
 /*
  * The words for what was found out: every sentence of a verdict, of evidence, of a ledger. A row

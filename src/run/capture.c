@@ -5,7 +5,7 @@
 #include "base/auto.h"
 #include "base/fd.h"
 #include "base/mem.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 
 void capture_init(struct capture *c, uint64_t limit, line_fn on_line, void *ctx)
 {

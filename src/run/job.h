@@ -8,7 +8,7 @@
 #include "base/pack.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "model/chaos.h"
+#include "model/chaos_knobs.h"
 #include "model/signature.h"
 #include "model/trial.h"
 #include "run/expected_tests.h"

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/tmpdir.h"
 #include "debuginfo/program.h"
-#include "run/chaos.h"
+#include "run/chaos_draw.h"
 #include "wire/checksum.h"
 
 #define AGENT_NAME "libredhand-agent.so"

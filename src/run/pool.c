@@ -9,8 +9,8 @@
 
 #include "base/fault.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/strbuf.h"
+#include "base/talk.h"
 #include "run/keeper.h"
 #include "run/remote/fleet.h"
 #include "run/slot.h"

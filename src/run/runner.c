@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "base/tree.h"
 #include "model/machine.h"
-#include "run/chaos.h"
+#include "run/chaos_draw.h"
 #include "run/outcome.h"
 #include "run/pool.h"
 #include "search/stats/rate.h"

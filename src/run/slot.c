@@ -19,9 +19,9 @@
 #include "base/fault.h"
 #include "base/fd.h"
 #include "base/now.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "read/logs.h"
-#include "run/chaos.h"
+#include "run/chaos_draw.h"
 #include "run/dropped.h"
 #include "run/emitted_names.h"
 #include "run/observe.h"
@@ -31,7 +31,7 @@
 #include "run/tmp_dirs.h"
 #include "run/tracer.h"
 #include "run/trial_dir.h"
-#include "wire/tracer.h"
+#include "wire/tracer_talk.h"
 
 #define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u

@@ -21,9 +21,9 @@
 #include "base/fd.h"
 #include "base/now.h"
 #include "base/vec.h"
-#include "run/debug_registers.h"
 #include "run/process_family.h"
 #include "run/restart.h"
+#include "run/traced_registers.h"
 
 /*
  * How long one thread waits for the others to take over new aims. Whoever runs is stopped in

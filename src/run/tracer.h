@@ -8,8 +8,8 @@
  * The tracer of a trial: sets debug registers by ptrace(2), where perf is forbidden.
  *
  * A process of its own, a child of the slot, for the time of one trial. The agent calls it (a fifo
- * in the trial's directory; wire/tracer.h) when its process is traced by nobody; from then on it
- * has that process and everything that comes of it. It shows nothing of itself: signals, stops,
+ * in the trial's directory; wire/tracer_talk.h) when its process is traced by nobody; from then on
+ * it has that process and everything that comes of it. It shows nothing of itself: signals, stops,
  * ends and exit statuses reach the target and its parents as ever. When it is killed the kernel
  * lets go of all of them.
  */

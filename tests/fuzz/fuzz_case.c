@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "case/case_inside.h"
 #include "case/schema.h"
-#include "studies/overview/investigation.h"
-#include "studies/overview/overview.h"
+#include "studies/overview/case_investigation.h"
+#include "studies/overview/case_overview.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

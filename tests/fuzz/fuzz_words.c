@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/words.h"
-#include "model/chaos.h"
-#include "model/secret.h"
+#include "model/chaos_knobs.h"
+#include "model/known_secrets.h"
 #include "plan/watch/condition.h"
 #include "plan/watch/spec.h"
 #include "run/settings.h"
 #include "run/testline.h"
-#include "wire/secret.h"
+#include "wire/secret_words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

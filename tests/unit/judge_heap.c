@@ -14,8 +14,8 @@
 #include "judge/judge.h"
 #include "run/observe.h"
 #include "says.h"
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define TIMEOUT_NS 60000000000ull
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/strbuf.h"

@@ -1,5 +1,5 @@
 /*
- * run/chaos.h and model/chaos.h: what a seed means.
+ * run/chaos_draw.h and model/chaos_knobs.h: what a seed means.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "in_range.h"
-#include "run/chaos.h"
+#include "run/chaos_draw.h"
 #include "wire/plan.h"
 
 #define SEEDS 4000u

@@ -17,7 +17,7 @@
 #include "search/stats/rng.h"
 #include "studies/heap/chance.h"
 #include "studies/heap/heap_evidence.h"
-#include "wire/canary.h"
+#include "wire/guard_word.h"
 
 #define PLACE 0x500000ull
 

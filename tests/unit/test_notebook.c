@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/path.h"
-#include "case/notebook.h"
+#include "case/stored_notebook.h"
 #include "case_fixture.h"
 
 struct fixture {

@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 #include "base/mem.h"
 #include "debuginfo/module.h"
-#include "debuginfo/modules.h"
+#include "debuginfo/open_modules.h"
 #include "debuginfo/python_frames.h"
 #include "debuginfo/space.h"
 #include "debuginfo/symbols.h"

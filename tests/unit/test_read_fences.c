@@ -5,7 +5,7 @@
  */
 #include "corpus.h"
 
-#include "read/damage.h"
+#include "read/block_damage.h"
 
 static const struct {
 	const char *trial;

@@ -16,11 +16,11 @@
 
 #include "../victims/types.h"
 #include "arch/linear_sweep.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 #include "base/strbuf.h"
 #include "debuginfo/code_layout.h"
 #include "debuginfo/module.h"
-#include "studies/scan/scan.h"
+#include "studies/scan/code_scan.h"
 
 static const char *victims;
 

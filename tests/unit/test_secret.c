@@ -1,5 +1,5 @@
 /*
- * wire/secret.c: which names look secret, and that values are hidden wherever they stand.
+ * wire/secret_words.c: which names look secret, and that values are hidden wherever they stand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "wire/secret.h"
+#include "wire/secret_words.h"
 
 static void names(void **state)
 {

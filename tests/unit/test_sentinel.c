@@ -15,7 +15,7 @@
 #include "in_range.h"
 #include "says.h"
 #include "search/stats/rate.h"
-#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/certainty.h"
 #include "studies/sentinel/sentinel.h"
 
 static struct rate seen(uint64_t failed, uint64_t trials)

@@ -14,7 +14,7 @@
 #include "arch/arch.h"
 #include "arch/operands.h"
 #include "arch/store.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 
 /* The assembler writes the code; none of it runs. */
 #define CODE(name, text)                                                                     \

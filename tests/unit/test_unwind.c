@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
-#include "arch/x86_64.h"
+#include "arch/x86_64_cpu.h"
 #include "base/mem.h"
 #include "debuginfo/module.h"
 #include "debuginfo/symbols.h"

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "in_range.h"
-#include "wire/canary.h"
 #include "wire/fence_turn.h"
+#include "wire/guard_word.h"
 #include "wire/plan.h"
 
 static size_t sealed(struct plan_header *plan, unsigned items, void *out, size_t cap)

@@ -1,9 +1,9 @@
 /*
- * Requests to the tracer: wire/tracer.h.
+ * Requests to the tracer: wire/tracer_talk.h.
  */
 #include <sys/syscall.h>
 
-#include "wire/tracer.h"
+#include "wire/tracer_talk.h"
 
 	.text
 /* long tracer_ask_raw(request, rsi, rdx, rcx). The trap stops it in the tracer; where there is none,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/secret.h"
+#include "wire/secret_words.h"
 
 /* At the start, before the first record. */
 void secret_start(char *const *argv, char *const *envp);

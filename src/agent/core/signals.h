@@ -50,7 +50,7 @@
 /* Lies on the stack, where thread->handler_frame says, while a handler of the target runs. */
 #define SIGNALS_HANDLER_MARK(address) ((address) ^ 0x7265646e616c6968ull)
 
-/* Who writes down what the target is told, or dies of: crash.h. Bound in features.c. */
+/* Who writes down what the target is told, or dies of: fault_record.h. Bound in features.c. */
 struct signals_recorder {
 	/* `flags` from enum log_crash_flags, without those that can be seen there. Returns the
 	 * record's seq (0: dropped). `action` is the target's. */

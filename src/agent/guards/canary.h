@@ -4,7 +4,7 @@
  *	base            start                 start + size          base + room
  *	|  front (>=16) |  what was asked for  |  8 to 23 bytes of guard |
  *
- * Some trials have a gap behind that (wire/canary.h).
+ * Some trials have a gap behind that (wire/guard_word.h).
  *
  * The last 16 bytes of the front and everything behind the size are guard; malloc_usable_size
  * answers the size, so no program has a right to touch it. The front is 16 bytes, or the alignment
@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "agent/ids/blocks.h"
-#include "wire/canary.h"
+#include "wire/guard_word.h"
 #include "wire/plan.h"
 
 #define CANARY_FRONT 16u

@@ -126,8 +126,9 @@ extern HIDDEN struct blocks_state {
 	bool guards_planned; /* by the heap observer: `bases` and `guarded` are wanted */
 	bool guards;	     /* blocks have them (canary.h), and memory is looked after */
 	bool unsettled;	     /* somebody is told of each block until he has settled */
-	uint64_t seed; /* of the words that guards and freed blocks are filled with: wire/canary.h
-			*/
+	uint64_t seed;	     /* of the words that guards and freed blocks are filled with:
+			      * wire/guard_word.h
+			      */
 } blocks_state;
 
 /* May the hot path be taken? Not when every event must be seen, as growth and short rings need, nor

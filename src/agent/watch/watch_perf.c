@@ -12,7 +12,7 @@
 #include "agent/arch/x86_64.h"
 #include "agent/core/agent.h"
 #include "agent/core/thread.h"
-#include "wire/tracer.h"
+#include "wire/tracer_talk.h"
 
 #define FDS_FROM 900u	      /* below the usual limit of 1024, above what select(2) users expect */
 #define HYPERVISOR (1u << 31) /* CPUID 1, ecx */

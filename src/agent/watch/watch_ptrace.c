@@ -12,7 +12,7 @@
 #include "agent/core/clock.h"
 #include "agent/core/maps.h"
 #include "agent/core/text.h"
-#include "wire/tracer.h"
+#include "wire/tracer_talk.h"
 
 #define PATIENCE_NS 3000000000ull
 #define PAUSE_NS 100000

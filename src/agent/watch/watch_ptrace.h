@@ -1,5 +1,5 @@
 /*
- * Debug registers through a tracer, where perf is forbidden: wire/tracer.h says how.
+ * Debug registers through a tracer, where perf is forbidden: wire/tracer_talk.h says how.
  *
  * The tracer sees to all threads, those made later included, and sends traps of the same form as
  * perf. Writes by the kernel are never seen. The tracer may go (it was killed, or the target wants

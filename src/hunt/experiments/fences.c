@@ -5,8 +5,8 @@
  */
 #include "hunt/inquiry.h"
 
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define EXPECTED_TRIALS 2u /* more only where not all blocks fit at once */
 #define TRIALS_MAX 8u	   /* where the failure is waited for */

@@ -7,8 +7,8 @@
  */
 #include "hunt/inquiry.h"
 
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define WORD 8
 #define SILENT_TRIALS 16u /* a word whose garbage shows has none in all of them once in 100 */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "studies/growth/growth.h"
+#include "studies/growth/growth_study.h"
 
 #define GROWTH_TRIALS 3u
 #define GROWTH_SITES 3u

@@ -11,8 +11,8 @@
 
 #include "run/observe.h"
 #include "run/settings.h"
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define HEAP_TRIALS 6u /* where it fails nearly always; more where it seldom does */
 #define HEAP_TRIALS_MAX 40u

@@ -6,8 +6,8 @@
 
 #include "run/observe.h"
 #include "run/settings.h"
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define HEAP_TRIALS 12u
 #define CHANGES_P 0.01

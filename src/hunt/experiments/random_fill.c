@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "base/now.h"
-#include "studies/heap/heap.h"
 #include "studies/heap/heap_evidence.h"
+#include "studies/heap/heap_study.h"
 
 #define PPM 500000u
 #define TRIALS 40u

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "model/watch.h"
+#include "model/watch_report.h"
 #include "plan/hooks/libraries.h"
 #include "wire/plan.h"
 

@@ -11,7 +11,7 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "page_css.h"
 #include "page_js.h"
 

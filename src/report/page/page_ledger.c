@@ -9,7 +9,7 @@
 
 #include "base/auto.h"
 #include "report/report_investigation.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 /* A document that is longer is made by a command. */

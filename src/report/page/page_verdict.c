@@ -9,10 +9,10 @@
 
 #include "base/auto.h"
 #include "base/words.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "model/signature.h"
 #include "report/report_investigation.h"
-#include "report/text.h"
+#include "report/text_parts.h"
 #include "report/wording.h"
 
 char *page_headline(const struct page *page)

@@ -10,7 +10,7 @@
 #include "base/cstr.h"
 #include "base/fd.h"
 #include "base/which.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "run/framework/listing.h"
 
 #define FILE_MAX (64u << 20)

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/now.h"
+#include "base/talk.h"
 #include "run/remote/listener.h"
 #include "run/remote/node.h"
 #include "run/remote/starter.h"

@@ -15,7 +15,7 @@
 #include "base/now.h"
 #include "base/tmpdir.h"
 #include "base/tree.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "run/observe.h"
 #include "run/pool.h"
 #include "run/remote/node.h"

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "model/rate.h"
+#include "model/rate_seen.h"
 
 #define RATE_CONFIDENCE 0.95 /* for every interval that redhand prints */
 

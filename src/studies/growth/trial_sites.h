@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/growth.h"
+#include "model/growth_site.h"
 #include "read/reading.h"
 
 /*

@@ -8,7 +8,7 @@
 #include "base/auto.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
-#include "wire/canary.h"
+#include "wire/guard_word.h"
 
 #define CONTEXTS_MAX 100000u
 #define SUSPECT_P 0.05

@@ -2,7 +2,7 @@
  * What the trials after each attempted fix show. Counted when it is asked for: trials that come
  * later belong to it, too.
  */
-#include "studies/overview/overview.h"
+#include "studies/overview/case_overview.h"
 
 #include <string.h>
 

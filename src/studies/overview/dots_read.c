@@ -2,7 +2,7 @@
  * Every trial as a dot, the rate as it closed in, and the breadcrumbs around the places of death:
  * what pictures of a whole case are drawn from. No log is opened.
  */
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * What the evidence in a case says about the cause.
  */
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /*
  * What people wrote into the case: it stands beside what redhand found out.
  */
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/when.h"
-#include "case/notebook.h"
-#include "studies/overview/overview.h"
+#include "case/stored_notebook.h"
+#include "studies/overview/case_overview.h"
 
 /* In a report each of them is a row or an item of a list: one line. */
 static void add_text(struct strbuf *sb, const char *text)

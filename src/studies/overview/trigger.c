@@ -5,7 +5,7 @@
  * seen: which list is the shortest that failed, how often, and how often it failed without each
  * of its tests.
  */
-#include "studies/overview/investigation.h"
+#include "studies/overview/case_investigation.h"
 
 #include <stdlib.h>
 #include <string.h>

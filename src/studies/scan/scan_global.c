@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "debuginfo/types.h"
-#include "studies/scan/scan_inside.h"
+#include "studies/scan/code_scan_inside.h"
 
 /* Where the field begins in "NAME.field", "unit.c:NAME.field" or "ns::NAME[3]". */
 static const char *field_of(const char *global)

@@ -3,7 +3,7 @@
 #include "studies/scan/scan_seen.h"
 
 #include "base/cstr.h"
-#include "studies/scan/scan.h"
+#include "studies/scan/code_scan.h"
 
 #define SEEN_MAX 65536u
 

@@ -2,7 +2,7 @@
 
 #include "base/vec.h"
 #include "model/evidence.h"
-#include "model/scan.h"
+#include "model/scan_report.h"
 #include "read/reading.h"
 
 struct scan_request;

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "debuginfo/module.h"
 #include "model/mappings.h"
-#include "studies/scan/scan_inside.h"
+#include "studies/scan/code_scan_inside.h"
 #include "studies/scan/scan_seen.h"
 
 #define MAPS_BYTES_MAX (256u << 20)

@@ -4,7 +4,7 @@
 
 #include "base/now.h"
 #include "search/stats/rate.h"
-#include "studies/sentinel/certificate.h"
+#include "studies/sentinel/certainty.h"
 #include "studies/sentinel/source.h"
 
 /* Trials that failed in other ways are made up for, up to so many times what is needed. */

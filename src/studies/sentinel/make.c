@@ -14,8 +14,8 @@
 #include "base/path.h"
 #include "base/tree.h"
 #include "base/when.h"
-#include "case/notebook.h"
-#include "model/secret.h"
+#include "case/stored_notebook.h"
+#include "model/known_secrets.h"
 #include "studies/overview/surroundings.h"
 #include "studies/sentinel/trust.h"
 

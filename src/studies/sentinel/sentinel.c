@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/words.h"
-#include "model/chaos.h"
+#include "model/chaos_knobs.h"
 
 #define VERSION 1
 

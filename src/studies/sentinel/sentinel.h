@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/rate.h"
+#include "model/rate_seen.h"
 #include "model/said.h"
 #include "model/signature.h"
 #include "run/settings.h"

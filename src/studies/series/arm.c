@@ -6,7 +6,7 @@
 
 #include "base/value.h"
 #include "base/words.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 
 void arm_deinit(struct arm *arm)
 {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "model/test_name.h"
 #include "studies/series/listtext.h"
 #include "studies/series/repro.h"

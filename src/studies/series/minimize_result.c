@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/tree.h"
-#include "model/secret.h"
+#include "model/known_secrets.h"
 #include "search/stats/fisher.h"
 #include "search/stats/rate.h"
 #include "studies/series/listtext.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/watch.h"
+#include "model/watch_report.h"
 #include "read/reading.h"
 
 /*

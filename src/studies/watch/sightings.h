@@ -1,7 +1,7 @@
 #pragma once
 
 #include "case/case.h"
-#include "model/watch.h"
+#include "model/watch_report.h"
 
 /*
  * Keeps what a watch caught as evidence in the case: one sighting for each writer, those that are

@@ -2,7 +2,7 @@
 
 #include "case/case.h"
 #include "debuginfo/symbols.h"
-#include "model/watch.h"
+#include "model/watch_report.h"
 
 /*
  * The process that the agent stopped at a hit, for somebody with a debugger.

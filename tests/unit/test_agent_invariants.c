@@ -149,9 +149,9 @@ static struct thread *lane(void)
 	static struct log_header header;
 
 	memset(&self, 0, sizeof(self));
-	self.ring = ring;
+	self.blocks.ring = ring;
 	self.row = &row;
-	self.ring_ready = sizeof(ring);
+	self.blocks.ring_ready = sizeof(ring);
 	log_map.header = &header;
 	agent.plan.ring_records = RECORDS;
 	history_state.group = LOG_LIFE_GROUP;
@@ -166,9 +166,9 @@ static void a_ring_that_turns_is_silent(void **nothing)
 	broken = NULL;
 	ring_aim(self, 0);
 	for (i = 0; i < 3 * RECORDS / LOG_LIFE_GROUP; i++) {
-		self->ring_next = self->ring_end + (i % 3) * sizeof(struct log_life);
+		self->fast.ring_next = self->blocks.ring_end + (i % 3) * sizeof(struct log_life);
 		(void)ring_turn(self);
-		assert_int_equal(self->ring_group, (uint64_t)(i + 1) * LOG_LIFE_GROUP);
+		assert_int_equal(self->blocks.ring_group, (uint64_t)(i + 1) * LOG_LIFE_GROUP);
 	}
 	assert_null(broken);
 }
@@ -179,12 +179,12 @@ static void a_ring_that_lost_its_place_is_noticed(void **nothing)
 
 	ring_aim(self, 0);
 	broken = NULL;
-	self->ring_end += sizeof(struct log_life);
+	self->blocks.ring_end += sizeof(struct log_life);
 	(void)ring_turn(self);
 	assert_non_null(broken);
 	ring_aim(self, 64);
 	broken = NULL;
-	self->ring_next = (uint64_t)self->ring;
+	self->fast.ring_next = (uint64_t)self->blocks.ring;
 	(void)ring_turn(self);
 	assert_non_null(broken);
 }

@@ -98,9 +98,9 @@ static struct block *block_live(uint64_t start)
 	static struct log_life records[64];
 	struct block *block;
 
-	self.site_next = self.site_last = self.sites;
-	self.ring_next = (uint64_t)records;
-	self.ring_stop = self.ring_end = (uint64_t)(records + 64);
+	self.fast.site_next = self.fast.site_last = self.tables.sites;
+	self.fast.ring_next = (uint64_t)records;
+	self.fast.ring_stop = self.blocks.ring_end = (uint64_t)(records + 64);
 	log_map.header = &header;
 	agent.next_id = 100;
 	agent.plan.context_rows = 16;

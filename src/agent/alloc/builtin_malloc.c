@@ -112,7 +112,7 @@ static __attribute__((noinline)) void *claim(void *ptr, size_t size, enum log_ap
 	struct block *block = block_at_sigsafe(BLOCKS_HEAP, (uint64_t)ptr);
 
 	if (block && block->state == LOG_BLOCK_LIVE && block->id >= first &&
-	    block->lane == thread_hot->lane_tag) {
+	    block->lane == thread_hot->blocks.lane_tag) {
 		block->api = (uint8_t)((block->api & ~BLOCK_API_MASK) | api);
 		return ptr;
 	}
@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) void *taken(void *ptr, size_t size,
 {
 	if (unlikely(!ptr || !agent_switch.ids))
 		return ptr;
-	if (unlikely(agent_ids_slow() || thread_hot->next_id != first))
+	if (unlikely(agent_ids_slow() || thread_hot->fast.next_id != first))
 		return claim(ptr, size, api, first, (const uint64_t *)caller.frame);
 	return block_begin(BLOCKS_HEAP, BLOCKS_SHIFT, ptr, size, api, caller);
 }
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void given(void *ptr, struct caller
 #define TAKE(number, api)                                                                     \
 	static void *gate_take_##number(size_t size, size_t second, size_t third)             \
 	{                                                                                     \
-		uint64_t first = thread_hot->next_id;                                         \
+		uint64_t first = thread_hot->fast.next_id;                                    \
 		void *ptr;                                                                    \
                                                                                               \
 		if (unlikely(builtin_nested()))                                               \
@@ -209,7 +209,7 @@ static void *gate_rallocx(void *ptr, size_t size, int flags)
 	builtin_inside = (uint64_t)__builtin_dwarf_cfa();
 	moved = ORIGINAL(PLAN_OWN_RALLOCX, void *, void *, size_t, int)(ptr, size, flags);
 	builtin_inside = outer;
-	first = thread_hot->next_id;
+	first = thread_hot->fast.next_id;
 	if (!moved && old)
 		(void)taken(ptr, old, LOG_API_MALLOC, first, caller);
 	return taken(moved, size, LOG_API_MALLOC, first, caller);

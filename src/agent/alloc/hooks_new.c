@@ -50,9 +50,9 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 	struct guard guard;
 
 	if (ptr && real.delete_plain && !real.plain_new && !unseen() && guard_enter(&guard)) {
-		if (guard.self->deleting != (uint64_t)ptr && block_claimed((uint64_t)ptr))
+		if (guard.self->calls.deleting != (uint64_t)ptr && block_claimed((uint64_t)ptr))
 			block_end_guarded(&guard, BLOCKS_HEAP, (uint64_t)ptr, caller);
-		guard.self->deleting = (uint64_t)ptr;
+		guard.self->calls.deleting = (uint64_t)ptr;
 		guard_leave(&guard);
 	}
 }
@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) void deleted(void *ptr, struct call
 static inline __attribute__((always_inline)) void deleted_now(void)
 {
 	if (!real.plain_new && thread_self)
-		thread_self->deleting = 0;
+		thread_self->calls.deleting = 0;
 }
 
 /* Where it matters what kind of delete it is (policy.h). False: go on as ever. */

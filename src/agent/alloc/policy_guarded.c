@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) void *begun_guarded(void *base, siz
 	uint64_t start = (uint64_t)base + CANARY_FRONT;
 	const uint32_t *window = block_window(&blocks_state.spaces[BLOCKS_HEAP], start);
 
-	if (unlikely(!window || !*window || !thread_self || thread_self->busy ||
+	if (unlikely(!window || !*window || !thread_self || thread_self->fast.busy ||
 		     start % CANARY_FRONT))
 		return canary_take(base, CANARY_FRONT, size, LOG_API_MALLOC, caller);
 	canary_write(start, CANARY_FRONT, size);

@@ -51,8 +51,8 @@ __attribute__((noinline)) long call_wait(const struct call *call, const struct b
 	long result;
 
 	if (self) {
-		wait.outer = self->waits;
-		__atomic_store_n(&self->waits, &wait, __ATOMIC_RELEASE);
+		wait.outer = self->told.waits;
+		__atomic_store_n(&self->told.waits, &wait, __ATOMIC_RELEASE);
 	}
 	if (open)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, 8);
@@ -60,7 +60,7 @@ __attribute__((noinline)) long call_wait(const struct call *call, const struct b
 	if (open)
 		(void)raw_syscall4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, 8);
 	if (self)
-		__atomic_store_n(&self->waits, wait.outer, __ATOMIC_RELEASE);
+		__atomic_store_n(&self->told.waits, wait.outer, __ATOMIC_RELEASE);
 	return result;
 }
 
@@ -70,7 +70,7 @@ __attribute__((noinline)) long call_wait(const struct call *call, const struct b
 static struct call_wait *interrupted(const ucontext_t *context)
 {
 	uint64_t rip = call_register(context, REG_RIP), rsp = call_register(context, REG_RSP);
-	struct call_wait *wait = thread_self ? thread_self->waits : NULL;
+	struct call_wait *wait = thread_self ? thread_self->told.waits : NULL;
 
 	if (!wait || rip - agent.text_low >= agent.text_high - agent.text_low ||
 	    (uint64_t)wait - rsp >= NEAR || wait->done || rip == (uint64_t)arch_call_made)
@@ -91,7 +91,7 @@ static void give_up(struct call_wait *wait, ucontext_t *context)
 	/* The kernel's mask has 8 bytes, and what the signal tells lies behind it. */
 	memcpy(&mask, &from->uc_sigmask, sizeof(mask));
 	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
-	thread_self->waits = wait->outer;
+	thread_self->told.waits = wait->outer;
 	if (wait->busy)
 		call_busy_end(wait->busy);
 	/* libc's handler may not come back. It is to have the mask that it would have had. */

@@ -49,7 +49,7 @@ void chaos_after_fork(void)
 /* splitmix64; each thread has its own sequence, so that they need not share one. */
 static uint64_t draw(struct thread *self)
 {
-	uint64_t z = self->chaos_stream += 0x9e3779b97f4a7c15u;
+	uint64_t z = self->chaos.stream += 0x9e3779b97f4a7c15u;
 
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -75,10 +75,10 @@ static void thread_begin(struct thread *self)
 {
 	uint64_t number = __atomic_add_fetch(&state.threads, 1, __ATOMIC_RELAXED);
 
-	self->chaos_stream = plan.seed + number * 0xd1b54a32d192ed03u;
-	if (!self->chaos_stream)
-		self->chaos_stream = 1;
-	self->chaos_ease = (uint32_t)(draw(self) % 3);
+	self->chaos.stream = plan.seed + number * 0xd1b54a32d192ed03u;
+	if (!self->chaos.stream)
+		self->chaos.stream = 1;
+	self->chaos.ease = (uint32_t)(draw(self) % 3);
 }
 
 static void wait_ns(uint64_t begun, uint64_t ns)
@@ -137,12 +137,12 @@ void chaos_pass(uint64_t return_address)
 
 	if (!self)
 		return;
-	if (!self->chaos_stream)
+	if (!self->chaos.stream)
 		thread_begin(self);
-	n = self->chaos_places[place];
+	n = self->chaos.places[place];
 	if (n < UINT16_MAX)
-		self->chaos_places[place] = (uint16_t)++n;
-	if (draw(self) % (n * WEIGHT_ONE) < plan.hold_weight >> self->chaos_ease)
+		self->chaos.places[place] = (uint16_t)++n;
+	if (draw(self) % (n * WEIGHT_ONE) < plan.hold_weight >> self->chaos.ease)
 		hold(draw_wide(self, HOLD_LEAST_NS, HOLD_MOST_NS));
 }
 
@@ -152,7 +152,7 @@ void chaos_watch_armed_sigsafe(void)
 
 	if (likely(!(agent_switch.chaos & CHAOS_ARM)) || !self)
 		return;
-	if (!self->chaos_stream)
+	if (!self->chaos.stream)
 		thread_begin(self);
 	hold(draw_wide(self, HOLD_LEAST_NS, HOLD_LEAST_NS * (plan.arm_us + 1ull)));
 }

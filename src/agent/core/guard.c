@@ -11,7 +11,7 @@ struct thread *guard_enter_slow(void)
 		return NULL;
 	if (!self)
 		self = thread_adopt_sigsafe();
-	if (!self || self->busy) {
+	if (!self || self->fast.busy) {
 		log_drop_sigsafe(LOG_DROP_GUARD);
 		return NULL;
 	}

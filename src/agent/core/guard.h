@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) bool guard_enter_any(struct guard *
 {
 	struct thread *self = thread_self;
 
-	if (unlikely(!self || self->busy)) {
+	if (unlikely(!self || self->fast.busy)) {
 		self = guard_enter_slow();
 		if (!self)
 			return false;
@@ -45,7 +45,7 @@ static inline __attribute__((always_inline)) bool guard_enter(struct guard *guar
 
 static inline __attribute__((always_inline)) void guard_leave(struct guard *guard)
 {
-	INVARIANT(guard->self->busy == 1 ? (const char *)0
-					 : "guard: left by one who is not inside");
+	INVARIANT(guard->self->fast.busy == 1 ? (const char *)0
+					      : "guard: left by one who is not inside");
 	guard_open(guard->self);
 }

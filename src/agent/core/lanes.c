@@ -32,25 +32,26 @@ static struct {
 /* Nothing is known of the contexts of this lane. */
 static void tables_open(struct thread *area)
 {
-	area->site_next = area->site_last = area->sites;
-	area->site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
-	area->key_groups = THREAD_KEY_GROUPS_MIN;
-	area->rules_mask = THREAD_RULES_MIN - 1;
-	area->sites_used = area->spans_varied = area->rules_used = 0;
-	area->forks = lanes.forks;
+	area->fast.site_next = area->fast.site_last = area->tables.sites;
+	area->fast.site_mask = (THREAD_SITE_PAIRS_MIN - 1) * THREAD_SITE_BIT;
+	area->known.key_groups = THREAD_KEY_GROUPS_MIN;
+	area->known.rules_mask = THREAD_RULES_MIN - 1;
+	area->known.sites_used = area->known.spans_varied = area->known.rules_used = 0;
+	area->known.forks = lanes.forks;
 }
 
 /* The log is new since a fork: context ids in the tables are the parent's, and so are its ids. */
 static void lane_forget(struct thread *area)
 {
-	(void)raw_syscall3(SYS_madvise, area->sites,
-			   offsetof(struct thread, guard_page) - offsetof(struct thread, sites),
+	(void)raw_syscall3(SYS_madvise, area->tables.sites,
+			   offsetof(struct thread, guard_page) -
+				   offsetof(struct thread, tables.sites),
 			   MADV_DONTNEED);
 	FEATURES_TELL(fork.lane_forget, area);
-	area->epoch_due = 0;
-	area->context_next = area->context_end = 0;
-	area->next_id = area->id_end = area->id_group = 0;
-	area->ring_ready = 0;
+	area->blocks.epoch_due = 0;
+	area->known.context_next = area->known.context_end = 0;
+	area->fast.next_id = area->blocks.id_end = area->blocks.id_group = 0;
+	area->blocks.ring_ready = 0;
 	tables_open(area);
 }
 
@@ -93,25 +94,19 @@ static struct thread *lane_take(void)
 		}
 		lane_used(i);
 		area = lanes.all[i].area;
-		if (area->forks != lanes.forks)
+		if (area->known.forks != lanes.forks)
 			lane_forget(area);
 		area->lane = i;
 		area->generation = ++lanes.all[i].generation;
-		area->busy = 0;
-		area->id_stop = area->ring_stop = 0;
-		area->region[0] = area->region[1] = THREAD_NO_REGION;
-		area->recovery_armed = 0;
-		area->dispatched = area->stepping = 0;
-		area->handling = 0;
+		area->fast.busy = 0;
+		area->fast.id_stop = area->fast.ring_stop = 0;
+		area->fast.region[0] = area->fast.region[1] = THREAD_NO_REGION;
+		area->told.dispatched = area->told.stepping = 0;
 		area->exit_rounds = 0;
-		area->chaos_stream = 0;
-		area->blocked = 0;
-		area->masked = 0;
-		area->last_crash = area->survived = 0;
-		area->handler_frame = 0;
+		area->chaos.stream = 0;
 		area->python_state = 0;
-		memset(&area->target_stack, 0, sizeof(area->target_stack));
-		area->target_stack.ss_flags = SS_DISABLE;
+		memset(&area->signals, 0, sizeof(area->signals));
+		area->signals.target_stack.ss_flags = SS_DISABLE;
 		return area;
 	}
 	log_drop_sigsafe(LOG_DROP_THREAD);
@@ -178,7 +173,7 @@ static void thread_exit(void *value)
 	thread_here->ended = self->tid;
 	thread_here->inside = 0;
 	thread_become(NULL);
-	if (self->target_stack.ss_flags & SS_DISABLE)
+	if (self->signals.target_stack.ss_flags & SS_DISABLE)
 		(void)raw_syscall2(SYS_sigaltstack, &off, 0);
 	lane_release(self);
 }
@@ -192,8 +187,8 @@ bool thread_init_main(uint64_t stack_high)
 		return false;
 	lanes.have_key = !pthread_key_create(&lanes.exit_key, thread_exit);
 	/* Not in .data: it is large. */
-	thread_nobody.region[0] = thread_nobody.region[1] = THREAD_NO_REGION;
-	thread_nobody.site_next = thread_nobody.site_last = thread_nobody.sites;
+	thread_nobody.fast.region[0] = thread_nobody.fast.region[1] = THREAD_NO_REGION;
+	thread_nobody.fast.site_next = thread_nobody.fast.site_last = thread_nobody.tables.sites;
 	for (i = 0; i < features_count; i++)
 		if (features[i].start.main_thread &&
 		    !features[i].start.main_thread((const void *)stack_high))
@@ -262,8 +257,9 @@ static struct thread *thread_prepare(void *start, void *argument)
 	FEATURES_TELL(thread.wanted);
 	*(void **)(&area->start) = start;
 	area->argument = argument;
-	area->blocked = thread_self ? thread_self->blocked : 0; /* masks are inherited */
-	area->masked = thread_self ? thread_self->masked : 0;
+	area->signals.blocked =
+		thread_self ? thread_self->signals.blocked : 0; /* masks are inherited */
+	area->signals.masked = thread_self ? thread_self->signals.masked : 0;
 	return area;
 }
 
@@ -319,7 +315,7 @@ void thread_after_fork(void)
 	lane_forget(self);
 	guard_close(self);
 	FEATURES_TELL(fork.forget);
-	self->last_crash = self->survived = 0;
+	self->signals.last_crash = self->signals.survived = 0;
 	lane_open(self, self->stack_high);
 	guard_open(self);
 }

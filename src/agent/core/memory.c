@@ -198,20 +198,20 @@ void *memory_reserve_sigsafe(uint64_t at, size_t bytes)
 
 bool memory_attempt_sigsafe(void (*look)(void *), void *ctx)
 {
-	uint32_t armed = thread_self->recovery_armed;
+	uint32_t armed = thread_self->signals.recovery_armed;
 	volatile bool whole = false;
 	uint64_t outer[5];
 
-	memcpy(outer, thread_self->recovery, sizeof(outer));
-	if (!__builtin_setjmp((void **)thread_self->recovery)) {
-		thread_self->recovery_armed = 1;
+	memcpy(outer, thread_self->signals.recovery, sizeof(outer));
+	if (!__builtin_setjmp((void **)thread_self->signals.recovery)) {
+		thread_self->signals.recovery_armed = 1;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		look(ctx);
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 		whole = true;
 	}
-	memcpy(thread_self->recovery, outer, sizeof(outer));
-	thread_self->recovery_armed = armed;
+	memcpy(thread_self->signals.recovery, outer, sizeof(outer));
+	thread_self->signals.recovery_armed = armed;
 	return whole;
 }
 

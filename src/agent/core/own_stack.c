@@ -43,8 +43,8 @@ static void work_on_ours(void *ctx)
 
 static bool is_on_targets(const struct thread *self, uint64_t sp)
 {
-	return !(self->target_stack.ss_flags & SS_DISABLE) &&
-	       sp - (uint64_t)self->target_stack.ss_sp < self->target_stack.ss_size;
+	return !(self->signals.target_stack.ss_flags & SS_DISABLE) &&
+	       sp - (uint64_t)self->signals.target_stack.ss_sp < self->signals.target_stack.ss_size;
 }
 
 void own_stack_run_sigsafe(void (*work)(void *arg), void *arg)
@@ -66,8 +66,8 @@ uint64_t own_stack_targets_sigsafe(uint64_t *ret_low)
 {
 	const struct thread *self = thread_self;
 
-	if (!self || (self->target_stack.ss_flags & SS_DISABLE))
+	if (!self || (self->signals.target_stack.ss_flags & SS_DISABLE))
 		return 0;
-	*ret_low = (uint64_t)self->target_stack.ss_sp;
-	return self->target_stack.ss_size;
+	*ret_low = (uint64_t)self->signals.target_stack.ss_sp;
+	return self->signals.target_stack.ss_size;
 }

@@ -87,7 +87,9 @@ static void set_from_bits(sigset_t *set, uint64_t bits)
  * together. */
 static uint64_t believed(const struct thread *self, const sigset_t *now)
 {
-	return (set_bits(now) & self->masked) == self->masked ? self->blocked : 0;
+	return (set_bits(now) & self->signals.masked) == self->signals.masked
+		       ? self->signals.blocked
+		       : 0;
 }
 
 /* The same for the calling thread, outside of handlers; what no longer holds is forgotten. */
@@ -95,10 +97,10 @@ static uint64_t believed_now(struct thread *self)
 {
 	sigset_t now;
 
-	if (!self->blocked || real.pthread_sigmask(SIG_BLOCK, NULL, &now))
-		return self->blocked;
-	self->blocked = believed(self, &now);
-	return self->blocked;
+	if (!self->signals.blocked || real.pthread_sigmask(SIG_BLOCK, NULL, &now))
+		return self->signals.blocked;
+	self->signals.blocked = believed(self, &now);
+	return self->signals.blocked;
 }
 
 /* What is never blocked, because the kernel would kill: SIGTRAP where hooks are breakpoints. */
@@ -207,7 +209,7 @@ void signals_take_over(void)
 		install(observed[i], &before);
 	}
 	taken_over = true;
-	if (thread_self && (thread_self->target_stack.ss_flags & SS_DISABLE))
+	if (thread_self && (thread_self->signals.target_stack.ss_flags & SS_DISABLE))
 		thread_altstack_sigsafe(thread_self);
 }
 
@@ -261,12 +263,12 @@ static bool own_fault(int signo, const siginfo_t *info, ucontext_t *context)
 		}
 	}
 	/* Reading a broken stack or a library that goes away: what __builtin_longjmp would do. */
-	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->recovery_armed &&
+	if ((signo == SIGSEGV || signo == SIGBUS) && self && self->signals.recovery_armed &&
 	    (uint64_t)gregs[REG_RIP] - agent.text_low < agent.text_high - agent.text_low) {
-		self->recovery_armed = 0;
-		gregs[REG_RBP] = (greg_t)self->recovery[0];
-		gregs[REG_RIP] = (greg_t)self->recovery[1];
-		gregs[REG_RSP] = (greg_t)self->recovery[2];
+		self->signals.recovery_armed = 0;
+		gregs[REG_RBP] = (greg_t)self->signals.recovery[0];
+		gregs[REG_RIP] = (greg_t)self->signals.recovery[1];
+		gregs[REG_RSP] = (greg_t)self->signals.recovery[2];
 		return true;
 	}
 	return false;
@@ -280,7 +282,7 @@ static bool hold_back(int signo, siginfo_t *info, ucontext_t *context)
 
 	if (!self || info->si_code > 0 || !(believed(self, &context->uc_sigmask) & BIT(signo)))
 		return false;
-	self->blocked &= ~BIT(signo);
+	self->signals.blocked &= ~BIT(signo);
 	sigaddset(&context->uc_sigmask, signo);
 	(void)raw_syscall4(SYS_rt_tgsigqueueinfo, raw_syscall0(SYS_getpid),
 			   raw_syscall0(SYS_gettid), signo, info);
@@ -298,25 +300,25 @@ static void mask_as_asked(int signo, const ucontext_t *context, const struct sig
 	mask = set_bits(&context->uc_sigmask) | set_bits(&action->sa_mask);
 	mask = (mask & ~kept_open()) | (defers ? WITNESS : 0);
 	if (thread_self && defers)
-		thread_self->handling |= BIT(signo);
+		thread_self->signals.handling |= BIT(signo);
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, 8);
 }
 
 static bool in_handler(int signo, const ucontext_t *context)
 {
-	return thread_self && (thread_self->handling & BIT(signo)) &&
+	return thread_self && (thread_self->signals.handling & BIT(signo)) &&
 	       (set_bits(&context->uc_sigmask) & WITNESS);
 }
 
 static void forward(int signo, siginfo_t *info, void *context, const struct sigaction *action)
 {
 	struct thread *self = thread_self;
-	uint64_t outer = self ? self->handler_frame : 0;
+	uint64_t outer = self ? self->signals.handler_frame : 0;
 	volatile uint64_t mark = SIGNALS_HANDLER_MARK((uint64_t)&mark);
 	struct sigaction reset;
 
 	if (self)
-		self->handler_frame = (uint64_t)&mark;
+		self->signals.handler_frame = (uint64_t)&mark;
 	if (action->sa_flags & (int)SA_RESETHAND) {
 		memset(&reset, 0, sizeof(reset));
 		reset.sa_handler = SIG_DFL;
@@ -330,8 +332,8 @@ static void forward(int signo, siginfo_t *info, void *context, const struct siga
 		action->sa_handler(signo);
 	mark = 0;
 	if (self) {
-		self->handler_frame = outer;
-		self->handling &= ~BIT(signo);
+		self->signals.handler_frame = outer;
+		self->signals.handling &= ~BIT(signo);
 	}
 }
 
@@ -378,7 +380,7 @@ static void settle(void *ctx)
 		return;
 	}
 	d->nested = signals_recorder.in_handler((uint64_t)context->uc_mcontext.gregs[REG_RSP]);
-	d->outer = d->nested ? thread_self->last_crash : 0;
+	d->outer = d->nested ? thread_self->signals.last_crash : 0;
 	d->from = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
 	d->seq = signals_recorder.record(signo, info, context, LOG_CRASH_FORWARDED, &d->action);
 	d->forwarded = true;
@@ -398,7 +400,7 @@ static void settle_handled(void *ctx)
 		signals_recorder.survived(d->from);
 	/* A handler that this one interrupted goes on with the fault that it was called for. */
 	if (d->nested)
-		thread_self->last_crash = d->outer;
+		thread_self->signals.last_crash = d->outer;
 }
 
 static void handler(int signo, siginfo_t *info, void *context)
@@ -486,7 +488,7 @@ static void block_really(int signo)
 		return;
 	sigemptyset(&mask);
 	sigaddset(&mask, signo);
-	thread_self->blocked &= ~BIT(signo);
+	thread_self->signals.blocked &= ~BIT(signo);
 	(void)real.pthread_sigmask(SIG_BLOCK, &mask, NULL);
 }
 
@@ -546,20 +548,20 @@ static int mask_change(bool raw, int how, const sigset_t *set, sigset_t *old)
 	}
 	if (!set)
 		return 0;
-	self->masked = set_bits(&before);
-	self->blocked = was;
+	self->signals.masked = set_bits(&before);
+	self->signals.blocked = was;
 	if (how == SIG_BLOCK) {
-		self->masked |= bits & ~thin;
-		self->blocked |= thin;
+		self->signals.masked |= bits & ~thin;
+		self->signals.blocked |= thin;
 	} else if (how == SIG_UNBLOCK) {
-		self->masked &= ~bits;
-		self->blocked &= ~bits;
+		self->signals.masked &= ~bits;
+		self->signals.blocked &= ~bits;
 	} else {
-		self->masked = bits & ~thin;
-		self->blocked = thin;
+		self->signals.masked = bits & ~thin;
+		self->signals.blocked = thin;
 	}
 	/* SIGKILL and SIGSTOP are never blocked, whatever is asked for. */
-	self->masked &= ~(BIT(SIGKILL) | BIT(SIGSTOP));
+	self->signals.masked &= ~(BIT(SIGKILL) | BIT(SIGSTOP));
 	return 0;
 }
 
@@ -660,7 +662,7 @@ static void close_for_wait(const sigset_t *set)
 
 	if (!bits)
 		return;
-	self->blocked &= ~bits;
+	self->signals.blocked &= ~bits;
 	real_mask(SIG_BLOCK, bits);
 }
 
@@ -691,7 +693,7 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 
 	if (!taken_over || !self)
 		return real.sigaltstack(stack, old);
-	before = self->target_stack;
+	before = self->signals.target_stack;
 	if (!stack) {
 		if (!old)
 			return 0;
@@ -706,10 +708,10 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 		return r;
 	if (old && (before.ss_flags & SS_DISABLE))
 		*old = before;
-	self->target_stack = *stack;
+	self->signals.target_stack = *stack;
 	if (stack->ss_flags & SS_DISABLE) {
-		memset(&self->target_stack, 0, sizeof(self->target_stack));
-		self->target_stack.ss_flags = SS_DISABLE;
+		memset(&self->signals.target_stack, 0, sizeof(self->signals.target_stack));
+		self->signals.target_stack.ss_flags = SS_DISABLE;
 		thread_altstack_sigsafe(self);
 	}
 	return 0;
@@ -744,10 +746,10 @@ void signals_give_back(void)
 	if (!self)
 		return;
 	if (believed_now(self)) {
-		real_mask(SIG_BLOCK, self->blocked);
-		self->blocked = 0;
+		real_mask(SIG_BLOCK, self->signals.blocked);
+		self->signals.blocked = 0;
 	}
-	if (self->target_stack.ss_flags & SS_DISABLE)
+	if (self->signals.target_stack.ss_flags & SS_DISABLE)
 		(void)real.sigaltstack(&off, NULL);
 }
 
@@ -769,8 +771,8 @@ static void next_image(bool coming)
 		else
 			install(observed[i], &action);
 	}
-	if (self && (coming ? believed_now(self) : self->blocked))
-		real_mask(coming ? SIG_BLOCK : SIG_UNBLOCK, self->blocked);
+	if (self && (coming ? believed_now(self) : self->signals.blocked))
+		real_mask(coming ? SIG_BLOCK : SIG_UNBLOCK, self->signals.blocked);
 }
 
 void signals_before_exec_sigsafe(void)

@@ -194,7 +194,7 @@ bool agent_adopt_orphan_sigsafe(void)
 	}
 	if (thread_self) {
 		thread_self->tid = (uint32_t)raw_syscall0(SYS_gettid);
-		thread_self->last_crash = thread_self->survived = 0;
+		thread_self->signals.last_crash = thread_self->signals.survived = 0;
 		thread_self->row = &log_map.threads[thread_self->lane];
 	}
 	agent_switch.here = 1;

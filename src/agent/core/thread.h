@@ -79,7 +79,8 @@ struct thread_pending {
 	uint32_t reserved;
 };
 
-struct thread {
+/* What the hot path of the allocation hooks lives on: two lines, of which the first is full. */
+struct thread_fast {
 	uint64_t next_id, id_stop; /* ids from there on are not for the hot path; 0 in the guard */
 	uint64_t ring_next,
 		ring_stop;   /* of struct log_life; end of the group: the slow way moves on */
@@ -87,72 +88,82 @@ struct thread {
 	uint64_t freed_word; /* added to it when the block ends: state and epoch */
 	/* By space of blocks: where the last block lay, so that the index can be read there. */
 	uint64_t region[THREAD_SPACES];
-	/* The hot path lives on the line above and on the first two of this one. Never NULL. */
+	/* Never NULL. */
 	struct thread_site *site_next; /* what the next call will be, if it is as it was before */
 	struct thread_site *site_last; /* the last one */
 	uint32_t site_mask;	       /* which bits of a place choose its pair of sites */
 	uint32_t busy;		       /* inside a hook */
-	uint32_t lane;
-	uint32_t tid;
-	uint32_t generation;
+};
+
+_Static_assert(offsetof(struct thread_fast, site_next) == 64, "the first line is full");
+
+/* Its blocks: blocks.c, history.c, sample.c. */
+struct thread_blocks {
 	uint64_t id_end;   /* of this thread's block of ids */
 	uint64_t id_group; /* ids below are counted in the epoch */
 	uint32_t lane_tag; /* lane, or THREAD_LANE_SHARED for those that do not fit a byte */
-	uint32_t exit_rounds;
-	uint32_t burst; /* of its blocks every one is guarded: sample.c */
+	uint32_t burst;	   /* of its blocks every one is guarded: sample.c */
 	/* By space of blocks: its piece of the side table's entries. */
 	uint32_t pool_next[THREAD_SPACES], pool_end[THREAD_SPACES];
 	struct log_life *ring;
 	uint64_t ring_end;   /* of the group */
 	uint32_t ring_ready; /* bytes of it that were touched or asked for */
+	uint32_t epoch_due;  /* groups written since this lane last moved the epoch */
 	uint64_t ring_group; /* position of the group's first record */
-	struct log_thread *row;
-	uint32_t epoch_due;	   /* groups written since this lane last moved the epoch */
-	uint32_t rules_generation; /* of the module table, that `rules` are about */
-	/* What of the tables below is in use: they grow. About the log of so many forks. */
-	uint32_t sites_used, spans_varied, key_groups, rules_used, rules_mask, forks;
+};
+
+/* What of its tables is in use: they grow. */
+struct thread_known {
+	uint32_t sites_used, spans_varied, key_groups, rules_used, rules_mask;
+	uint32_t forks;			    /* they are about the log of so many forks */
+	uint32_t rules_generation;	    /* of the module table, that `rules` are about */
 	uint32_t context_next, context_end; /* its rows of the context table */
-	struct quarantine *quarantine;	    /* of the lane, not of the thread; NULL: none yet */
+};
 
-	uint64_t stack_high;  /* frames of this thread lie below */
-	uint64_t blocked;     /* signals the target believes blocked and that are not: signals.c */
-	uint64_t masked;      /* …as long as all of these are blocked, which were set with them */
-	stack_t target_stack; /* the alternate stack the target asked for; SS_DISABLE: none */
-	uint64_t last_crash;  /* seq */
-	uint64_t survived;    /* the latest of them that it went on behind */
+/* Signals: signals.c, crash.c. None at the start. */
+struct thread_signals {
+	uint64_t blocked;  /* signals the target believes blocked and that are not */
+	uint64_t masked;   /* …as long as all of these are blocked, which were set with them */
+	uint64_t handling; /* signals whose handler of the target's runs from ours */
 	uint64_t handler_frame; /* stack below it: the target's handler, run from ours; 0: none */
-
+	uint64_t last_crash;	/* seq */
+	uint64_t survived;	/* the latest of them that it went on behind */
+	stack_t target_stack;	/* the alternate stack the target asked for; SS_DISABLE: none */
 	/* Where to go on when a read in the agent faults: as __builtin_setjmp fills it. */
 	uint64_t recovery[5];
 	uint32_t recovery_armed;
+};
 
-	/* Watched pages: pages_fault.c, calls.c */
+/* Watched pages and fences: pages_fault.c, calls.c */
+struct thread_told {
 	uint32_t dispatched; /* its system calls are told */
 	uint32_t stepping;   /* an instruction runs with the pages open; 2: the target steps, too */
 	uint64_t step_address;
 	int64_t step_gregs[LOG_GREGS];
-	struct arch_scratch *scratch;
-	struct call_wait *waits; /* the call that was told and is being made: call_cancel.c */
-	uint64_t handling; /* signals whose handler of the target's runs from ours: signals.c */
+	struct call_wait *waits;      /* the call that was told and is being made: call_cancel.c */
+	struct arch_scratch *scratch; /* of the lane */
+};
 
+/* Calls of hooked functions that have not returned. */
+struct thread_calls {
 	struct thread_pending pending[THREAD_PENDING]; /* the last ones, newest before _next */
 	uint32_t pending_next;
-	uint64_t python_state; /* its PyThreadState, when it was last seen; 0: none. python_stack.c
-				*/
-	bool expects_new;      /* its next block is for operator new: fence.h */
-	bool place_python;     /* its next object of Python is to lie on watched pages */
+	bool expects_new;  /* its next block is for operator new: fence.h */
+	bool place_python; /* its next object of Python is to lie on watched pages */
 	uint64_t makers[PLAN_SIGHT_MAKERS]; /* frames of those that run; 0: it does not.
 					       object_trace.c */
-
 	uint64_t
 		deleting; /* by operator delete, which may call another one: hooks_new.c; 0: none */
-	void *(*start)(void *);
-	void *argument;
+};
 
-	uint64_t chaos_stream; /* 0: this thread has drawn nothing yet; chaos.c */
-	uint32_t chaos_ease;   /* its weight is shifted by this: some are held less than others */
-	uint16_t chaos_places[1u << THREAD_PLACES_BITS]; /* allocations seen from each */
+struct thread_chaos {
+	uint64_t stream; /* 0: this thread has drawn nothing yet; chaos.c */
+	uint32_t ease;	 /* its weight is shifted by this: some are held less than others */
+	uint16_t places[1u << THREAD_PLACES_BITS]; /* allocations seen from each */
+};
 
+/* What a lane has seen so far. */
+struct thread_tables {
 	/* Return addresses that several callers lead to, and for each the offset of its caller's
 	 * return address: it hangs on nothing else. By the address's low bits; who comes first
 	 * keeps the place. */
@@ -163,12 +174,32 @@ struct thread {
 	_Alignas(4096) uint64_t keys[THREAD_KEYS]; /* stack_hashes.h */
 	struct unwind_rule rules[1u << THREAD_RULES_BITS];
 	uint16_t spans[1u << THREAD_RULES_BITS]; /* by rule: context.c */
+};
+
+struct thread {
+	struct thread_fast fast;
+	uint32_t lane;
+	uint32_t tid;
+	uint32_t generation;
+	uint32_t exit_rounds;
+	uint64_t stack_high; /* frames of this thread lie below */
+	struct log_thread *row;
+	struct thread_blocks blocks;
+	struct thread_known known;
+	struct thread_signals signals;
+	struct thread_told told;
+	struct quarantine *quarantine; /* of the lane, not of the thread; NULL: none yet */
+	void *(*start)(void *);
+	void *argument;
+	uint64_t python_state; /* its PyThreadState, when it was last seen; 0: none. python_stack.c
+				*/
+	struct thread_calls calls;
+	struct thread_chaos chaos;
+	struct thread_tables tables;
 	/* The alternate stack; a guard page lies below it in the mapping. */
 	_Alignas(4096) unsigned char guard_page[4096];
 	unsigned char altstack[THREAD_ALTSTACK_BYTES];
 };
-
-_Static_assert(offsetof(struct thread, site_next) == 64, "what the hot path reads is two lines");
 
 /* What a thread has without asking. No thread-local variables: a library that has some makes libc's
  * table of them 16 bytes longer in every thread, and that table is a block of the target's heap. A
@@ -209,16 +240,16 @@ static inline void thread_become(struct thread *self)
  * is inside. */
 static inline __attribute__((always_inline)) void guard_close(struct thread *self)
 {
-	self->busy = 1;
-	self->id_stop = 0;
-	self->ring_stop = 0;
+	self->fast.busy = 1;
+	self->fast.id_stop = 0;
+	self->fast.ring_stop = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline __attribute__((always_inline)) void guard_open(struct thread *self)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->busy = 0;
-	self->ring_stop = self->ring_end;
-	self->id_stop = self->id_end;
+	self->fast.busy = 0;
+	self->fast.ring_stop = self->blocks.ring_end;
+	self->fast.id_stop = self->blocks.id_end;
 }

@@ -91,7 +91,7 @@ void told_thread_sigsafe(void)
 	}
 	(void)raw_syscall4(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, 0, 8);
 	if (dispatch_ask(DISPATCH_ON) == 0 && thread_self)
-		thread_self->dispatched = 1;
+		thread_self->told.dispatched = 1;
 }
 
 void told_interrupted_sigsafe(ucontext_t *context)
@@ -102,14 +102,14 @@ void told_interrupted_sigsafe(ucontext_t *context)
 
 bool told_ready(void)
 {
-	if (thread_self && !thread_self->dispatched)
+	if (thread_self && !thread_self->told.dispatched)
 		told_thread_sigsafe();
-	return initial && initial->dispatched && thread_self && thread_self->dispatched;
+	return initial && initial->told.dispatched && thread_self && thread_self->told.dispatched;
 }
 
 void told_before_thread(void)
 {
-	if (told_wanted() && thread_self && !thread_self->dispatched)
+	if (told_wanted() && thread_self && !thread_self->told.dispatched)
 		told_thread_sigsafe();
 }
 
@@ -121,7 +121,7 @@ void told_stop_sigsafe(void)
 void told_after_fork(void)
 {
 	initial = thread_self;
-	if (initial && initial->dispatched)
+	if (initial && initial->told.dispatched)
 		told_thread_sigsafe();
 }
 

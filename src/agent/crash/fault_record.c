@@ -380,9 +380,9 @@ bool crash_in_handler_sigsafe(uint64_t rsp)
 	const struct thread *self = thread_self;
 	uint64_t mark;
 
-	return self && self->handler_frame - rsp < HANDLER_REACH &&
-	       memory_read_sigsafe(&mark, self->handler_frame, 8) == 8 &&
-	       mark == SIGNALS_HANDLER_MARK(self->handler_frame);
+	return self && self->signals.handler_frame - rsp < HANDLER_REACH &&
+	       memory_read_sigsafe(&mark, self->signals.handler_frame, 8) == 8 &&
+	       mark == SIGNALS_HANDLER_MARK(self->signals.handler_frame);
 }
 
 static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info,
@@ -422,9 +422,9 @@ static void crash_fill(struct log_crash *crash, int signo, const siginfo_t *info
 	}
 	crash->lane = self->lane;
 	crash->stack_high = self->stack_high;
-	crash->follows = self->last_crash;
-	crash->allocations = self->next_id;
-	if (self->busy)
+	crash->follows = self->signals.last_crash;
+	crash->allocations = self->fast.next_id;
+	if (self->fast.busy)
 		crash->flags |= LOG_CRASH_IN_AGENT;
 	if (crash_in_handler_sigsafe(crash->gregs[LOG_GREG_RSP]))
 		crash->flags |= LOG_CRASH_IN_HANDLER;
@@ -610,10 +610,11 @@ void crash_handled_sigsafe(uint64_t record, const struct log_crash_diverted *to)
 	struct log_writer writer;
 	unsigned i;
 
-	if (!record || !agent_switch.crash || (thread_self && thread_self->survived == record))
+	if (!record || !agent_switch.crash ||
+	    (thread_self && thread_self->signals.survived == record))
 		return;
 	if (thread_self)
-		thread_self->survived = record;
+		thread_self->signals.survived = record;
 	log_writer_init_sigsafe(&writer, LOG_TO_EVENTS);
 	for (i = 0; i < 2; i++)
 		if (__atomic_load_n(&light_slots[i].record, __ATOMIC_ACQUIRE) == record) {
@@ -721,7 +722,7 @@ static void parts_write(struct log_writer *writer, const struct log_crash *crash
 	if (light)
 		light_keep(writer);
 	if (thread_self)
-		thread_self->last_crash = writer->owner;
+		thread_self->signals.last_crash = writer->owner;
 	stack_write(writer, crash);
 	code_write(writer, crash->gregs[LOG_GREG_RIP]);
 	if (!light)
@@ -805,5 +806,5 @@ uint64_t crash_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t
 void crash_exiting_sigsafe(void)
 {
 	if (thread_self && !crash_in_handler_sigsafe((uint64_t)__builtin_frame_address(0)))
-		crash_handled_sigsafe(thread_self->last_crash, NULL);
+		crash_handled_sigsafe(thread_self->signals.last_crash, NULL);
 }

@@ -153,7 +153,7 @@ static uint32_t stack_context(const ucontext_t *context)
 	struct guard guard;
 	uint32_t found;
 
-	if (!thread_self || thread_self->busy || !guard_enter(&guard))
+	if (!thread_self || thread_self->fast.busy || !guard_enter(&guard))
 		return 0;
 	found = context_find(&guard, caller);
 	guard_leave(&guard);
@@ -195,7 +195,7 @@ static void record(const struct fence_seen *seen, const struct block *block,
 void access_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *context)
 {
 	static const struct sigaction by_default;
-	uint64_t last = thread_self ? thread_self->last_crash : 0;
+	uint64_t last = thread_self ? thread_self->signals.last_crash : 0;
 
 	if (__atomic_fetch_add(&state.strays, 1, __ATOMIC_RELAXED) >= STRAYS_TOLD)
 		return;
@@ -203,7 +203,7 @@ void access_record_sigsafe(int signo, const siginfo_t *info, const ucontext_t *c
 							 &by_default),
 				 NULL);
 	if (thread_self)
-		thread_self->last_crash = last;
+		thread_self->signals.last_crash = last;
 }
 
 /* No run over an end leads so far: the pointer itself may be bad. */
@@ -412,7 +412,8 @@ static bool fault_about(const siginfo_t *info, uint64_t rip, bool ours, struct f
 {
 	if (info->si_code <= 0 || !fence_holds(info->si_addr))
 		return false;
-	if (ours && (arch_fault_resume(rip) || (thread_self && thread_self->recovery_armed)))
+	if (ours &&
+	    (arch_fault_resume(rip) || (thread_self && thread_self->signals.recovery_armed)))
 		return false;
 	return access_about_sigsafe((uint64_t)info->si_addr, ret);
 }

@@ -287,15 +287,15 @@ static void slack_look(const struct fence_slot *slot, enum log_check check, uint
 void fence_expect_new(void)
 {
 	if (fence.bytes && thread_self)
-		thread_self->expects_new = true;
+		thread_self->calls.expects_new = true;
 }
 
 static uint64_t alignment(uint64_t align, uint64_t size)
 {
-	bool is_new = thread_self && thread_self->expects_new;
+	bool is_new = thread_self && thread_self->calls.expects_new;
 
 	if (is_new)
-		thread_self->expects_new = false;
+		thread_self->calls.expects_new = false;
 	if (align)
 		return align;
 	if (fence.plan.item.flags & PLAN_FENCE_EXACT)

@@ -108,7 +108,7 @@ static void ids_note(struct log_checkpoint *point)
 	const struct thread *self = thread_self;
 
 	point->lane = self ? self->lane : UINT32_MAX;
-	point->next_id = self ? self->next_id : 0;
+	point->next_id = self ? self->fast.next_id : 0;
 	point->ids_given = __atomic_load_n(&agent.next_id, __ATOMIC_RELAXED);
 }
 

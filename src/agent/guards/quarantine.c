@@ -274,7 +274,7 @@ static inline void write_end(const struct thread *self, uint64_t *entry, uint64_
 {
 	const uint64_t front = (uint64_t)(0xffu & ~BLOCK_API_MASK) << 40;
 	uint64_t id = entry[0], size_context = entry[1];
-	uint64_t freed = entry[2] | context, state = entry[3] + self->freed_word;
+	uint64_t freed = entry[2] | context, state = entry[3] + self->fast.freed_word;
 
 	entry[2] = freed;
 	entry[3] = state;
@@ -292,7 +292,7 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 	struct block *block;
 	bool all;
 
-	if (unlikely(!ring || guard.self->busy || canary.plan.sweep ||
+	if (unlikely(!ring || guard.self->fast.busy || canary.plan.sweep ||
 		     canary.plan.poison_ppm < 1000000 ||
 		     !block_region(guard.self, BLOCKS_HEAP, start) ||
 		     !context_hit(guard.self, caller, &context)))
@@ -305,8 +305,8 @@ bool quarantine_free(void *ptr, enum log_api api, uint64_t return_address, uint6
 		     block->size_low > largest / 2 ||
 		     !canary_is(start, CANARY_FRONT, block->size_low, word)))
 		return false;
-	life = arch_take(&guard.self->ring_next, sizeof(struct log_life));
-	if (unlikely(life >= guard.self->ring_stop))
+	life = arch_take(&guard.self->fast.ring_next, sizeof(struct log_life));
+	if (unlikely(life >= guard.self->fast.ring_stop))
 		return false;
 	guard_close(guard.self);
 	write_end(guard.self, (uint64_t *)block, life, start, context);

@@ -44,7 +44,7 @@ void sample_after_fork(void)
 	(void)raw_syscall3(SYS_madvise, sample.hot_until, table_bytes(), MADV_DONTNEED);
 	memset(sample.lanes, 0, sizeof(sample.lanes));
 	if (thread_self)
-		thread_self->burst = 0;
+		thread_self->blocks.burst = 0;
 }
 
 /* One of each so many, anywhere among them. */
@@ -59,7 +59,7 @@ void sample_group(struct thread *self)
 	group = lane->groups++;
 	among = group < EARLY_GROUPS ? SAMPLE_EARLY : SAMPLE_LATE;
 	drawn = checksum_mix(checksum_mix(canary.seed, self->lane), group / among);
-	self->burst = drawn % among == group % among;
+	self->blocks.burst = drawn % among == group % among;
 }
 
 /* No state of its own, so it finds its level wherever it was. */
@@ -79,7 +79,7 @@ static bool choose(const struct thread *self, uint32_t context)
 
 	if (sample.always && sample.always(context))
 		return true; /* each of them is asked for */
-	if (ordinal < *hot_until && !self->burst)
+	if (ordinal < *hot_until && !self->blocks.burst)
 		return false;
 	lane->guarded++;
 	if (ordinal >= *hot_until)

@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) uint32_t sample_ordinal(uint64_t co
 static inline __attribute__((always_inline)) bool sample_passes(const struct thread *self,
 								uint64_t context)
 {
-	return sample_ordinal(context) < sample.hot_until[context] && likely(!self->burst);
+	return sample_ordinal(context) < sample.hot_until[context] && likely(!self->blocks.burst);
 }
 
 /* Is the next block from here to be guarded? To be asked once for each, outside of the guard. */

@@ -41,7 +41,7 @@ static bool alloc_enter(struct thread *self, const struct hooked_call *call,
 		size = argument(call, action->size);
 	if (action->count != PLAN_NO_ARGUMENT)
 		size *= argument(call, action->count);
-	pending = &self->pending[self->pending_next++ % THREAD_PENDING];
+	pending = &self->calls.pending[self->calls.pending_next++ % THREAD_PENDING];
 	pending->frame = (uint64_t)call->frame;
 	pending->size = size;
 	pending->number = action->number;
@@ -58,19 +58,19 @@ static bool alloc_leave(struct thread *self, const struct hooked_call *call,
 
 	if (!start)
 		return true;
-	if (unlikely(!self || self->busy || !block_region(self, BLOCKS_SUB, start)))
+	if (unlikely(!self || self->fast.busy || !block_region(self, BLOCKS_SUB, start)))
 		return false;
-	pending = &self->pending[(self->pending_next - 1) % THREAD_PENDING];
+	pending = &self->calls.pending[(self->calls.pending_next - 1) % THREAD_PENDING];
 	if (unlikely(pending->frame != caller.frame || pending->number != action->number ||
 		     pending->size >= BLOCKS_LARGE))
 		return false;
 	number = block_number(BLOCKS_SUB, BLOCKS_SHIFT, start);
 	if (unlikely(!number || !context_hit(self, caller, &context)))
 		return false;
-	id = arch_take(&self->next_id, 1);
-	if (unlikely(id >= self->id_stop))
+	id = arch_take(&self->fast.next_id, 1);
+	if (unlikely(id >= self->fast.id_stop))
 		return false;
-	self->pending_next--;
+	self->calls.pending_next--;
 	block_write(self, block_entry(number), id, start, pending->size, LOG_API_HOOKED, context);
 	return true;
 }

@@ -28,11 +28,11 @@ static struct thread_pending *pending_take(struct thread *self, uint64_t frame, 
 
 	for (i = 1; i <= THREAD_PENDING; i++) {
 		struct thread_pending *pending =
-			&self->pending[(self->pending_next - i) % THREAD_PENDING];
+			&self->calls.pending[(self->calls.pending_next - i) % THREAD_PENDING];
 
 		if (pending->frame != frame || pending->number != number)
 			continue;
-		self->pending_next -= i;
+		self->calls.pending_next -= i;
 		pending->frame = 0;
 		return pending;
 	}
@@ -41,7 +41,8 @@ static struct thread_pending *pending_take(struct thread *self, uint64_t frame, 
 
 static struct thread_pending *pending_add(struct thread *self, uint64_t frame, uint32_t number)
 {
-	struct thread_pending *pending = &self->pending[self->pending_next++ % THREAD_PENDING];
+	struct thread_pending *pending =
+		&self->calls.pending[self->calls.pending_next++ % THREAD_PENDING];
 
 	pending->frame = frame;
 	pending->number = number;
@@ -126,7 +127,7 @@ static void act(struct guard *guard, const struct hooked_call *call,
 							   : argument(call, action->pointer);
 		if (object)
 			FEATURES_TELL(target.object_seen, guard, action->number, object, &caller);
-		guard->self->place_python = false;
+		guard->self->calls.place_python = false;
 	} else if (action->what == PLAN_WATCH_FRAME) {
 		FEATURES_TELL(target.object_seen, guard, action->number, caller.frame + FRAME_END,
 			      &caller);
@@ -135,7 +136,7 @@ static void act(struct guard *guard, const struct hooked_call *call,
 	} else if (action->what == PLAN_PLACE_PYTHON) {
 		if (FEATURES_ASK(target.python_type_wanted, action->number,
 				 argument(call, action->pointer)))
-			guard->self->place_python = true;
+			guard->self->calls.place_python = true;
 	} else if (action->what == PLAN_SIGHT_ENTER) {
 		object_trace_enter(guard, action, call);
 	} else if (action->what == PLAN_SIGHT_LEAVE) {

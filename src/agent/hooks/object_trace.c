@@ -60,9 +60,9 @@ static uint8_t running(struct thread *self, uint64_t frame)
 	uint32_t i;
 
 	for (i = 0; i < PLAN_SIGHT_MAKERS; i++) {
-		if (self->makers[i] && self->makers[i] < frame)
-			self->makers[i] = 0;
-		if (self->makers[i] > frame)
+		if (self->calls.makers[i] && self->calls.makers[i] < frame)
+			self->calls.makers[i] = 0;
+		if (self->calls.makers[i] > frame)
 			inside |= (uint8_t)(1u << i);
 	}
 	return inside;
@@ -95,8 +95,8 @@ void object_trace_enter(struct guard *guard, const struct plan_action *action,
 	for (i = 0; i < ARGUMENTS; i++)
 		if (is_followed(arguments[i]) && find(arguments[i], action->fixed_size, &view))
 			tell(action, arguments[i], (uint8_t)i, inside, &view);
-	if (action->number < PLAN_SIGHT_MAKERS && !guard->self->makers[action->number])
-		guard->self->makers[action->number] = frame;
+	if (action->number < PLAN_SIGHT_MAKERS && !guard->self->calls.makers[action->number])
+		guard->self->calls.makers[action->number] = frame;
 }
 
 void object_trace_leave(struct guard *guard, const struct plan_action *action,
@@ -111,6 +111,7 @@ void object_trace_leave(struct guard *guard, const struct plan_action *action,
 			tell(action, call->rax, LOG_SIGHT_RESULT, running(guard->self, frame),
 			     &view);
 	}
-	if (action->number < PLAN_SIGHT_MAKERS && guard->self->makers[action->number] <= frame)
-		guard->self->makers[action->number] = 0;
+	if (action->number < PLAN_SIGHT_MAKERS &&
+	    guard->self->calls.makers[action->number] <= frame)
+		guard->self->calls.makers[action->number] = 0;
 }

@@ -205,18 +205,18 @@ static bool pool_refill(struct thread *self, enum block_space space)
 	if (at > pool.limit - BLOCKS_PIECE)
 		return false;
 	pool_populate(at);
-	self->pool_next[space] = at;
-	self->pool_end[space] = at + BLOCKS_PIECE;
+	self->blocks.pool_next[space] = at;
+	self->blocks.pool_end[space] = at + BLOCKS_PIECE;
 	return true;
 }
 
 /* Ids come in blocks per thread: one shared counter would make the threads wait for each other. */
 static void ids_refill(struct thread *self)
 {
-	self->next_id = __atomic_fetch_add(&agent.next_id, BLOCKS_GROUP, __ATOMIC_RELAXED);
-	self->id_end = self->next_id + BLOCKS_GROUP;
-	self->id_group = self->next_id;
-	log_map.header->next_id = self->id_end;
+	self->fast.next_id = __atomic_fetch_add(&agent.next_id, BLOCKS_GROUP, __ATOMIC_RELAXED);
+	self->blocks.id_end = self->fast.next_id + BLOCKS_GROUP;
+	self->blocks.id_group = self->fast.next_id;
+	log_map.header->next_id = self->blocks.id_end;
 	FEATURES_TELL(block.ids_given, self);
 }
 
@@ -227,7 +227,7 @@ static void group_move(struct thread *self)
 
 	if (moved)
 		FEATURES_TELL(block.epoch_moved);
-	if (unlikely(blocks_state.guards) && !(self->ring_group % LOG_LIFE_GROUP))
+	if (unlikely(blocks_state.guards) && !(self->blocks.ring_group % LOG_LIFE_GROUP))
 		FEATURES_TELL(block.group_full, &(struct guard){ self });
 }
 
@@ -237,7 +237,7 @@ static void ids_move(struct thread *self)
 
 	if (groups && epoch_move(self, groups))
 		FEATURES_TELL(block.epoch_moved);
-	if (self->next_id >= self->id_end)
+	if (self->fast.next_id >= self->blocks.id_end)
 		ids_refill(self);
 }
 
@@ -252,18 +252,19 @@ const struct log_life *blocks_recent_sigsafe(const struct thread *self, uint64_t
 
 	if (n >= position || n >= agent.plan.ring_records)
 		return NULL;
-	return &self->ring[(position - 1 - n) & (agent.plan.ring_records - 1)];
+	return &self->blocks.ring[(position - 1 - n) & (agent.plan.ring_records - 1)];
 }
 
 void blocks_open_lane(struct thread *self, bool other_stack)
 {
 	if (other_stack) /* words above a frame that was may not be there */
 		sites_forget(self);
-	self->lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
-	self->live_word = (uint64_t)self->lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE << 32;
+	self->blocks.lane_tag = self->lane < THREAD_LANE_SHARED ? self->lane : THREAD_LANE_SHARED;
+	self->fast.live_word = (uint64_t)self->blocks.lane_tag << 48 | (uint64_t)LOG_BLOCK_LIVE
+									       << 32;
 	if (!log_map.rings)
 		return;
-	self->ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
+	self->blocks.ring = log_map.rings + (uint64_t)self->lane * agent.plan.ring_records;
 	ids_move(self);
 	(void)epoch_move(self, 0);
 	ring_aim(self, log_map.threads[self->lane].ring_position);
@@ -282,8 +283,8 @@ static struct block *entry_take(struct thread *self, enum block_space kind, uint
 
 	if (!window)
 		window = window_add(space, start);
-	if (!window ||
-	    (self->pool_next[kind] >= self->pool_end[kind] && !pool_refill(self, kind))) {
+	if (!window || (self->blocks.pool_next[kind] >= self->blocks.pool_end[kind] &&
+			!pool_refill(self, kind))) {
 		log_drop_sigsafe(LOG_DROP_BLOCK);
 		return NULL;
 	}
@@ -300,7 +301,7 @@ static void count_end(const struct thread *self, const struct block *block)
 
 	if (!agent_switch.growth || block->id < log_map.id_base)
 		return;
-	if (block->lane == self->lane_tag && block->lane != THREAD_LANE_SHARED) {
+	if (block->lane == self->blocks.lane_tag && block->lane != THREAD_LANE_SHARED) {
 		row->frees_own++;
 		row->free_bytes_own += block_size(block);
 		return;
@@ -320,7 +321,7 @@ static void ring_add(struct thread *self, const struct block *block, uint64_t st
 	life.lane = block->lane;
 	life.check = log_life_check(&life);
 	/* A signal handler that was turned away has taken a place all the same. */
-	while ((at = arch_take(&self->ring_next, sizeof(life))) >= self->ring_end)
+	while ((at = arch_take(&self->fast.ring_next, sizeof(life))) >= self->blocks.ring_end)
 		group_move(self);
 	*(struct log_life *)at = life;
 }
@@ -392,12 +393,12 @@ static void block_write_large(struct thread *self, struct block *block, uint64_t
 			      uint64_t size, enum log_api api, uint32_t context)
 {
 	*block = (struct block){
-		.id = arch_take(&self->next_id, 1),
+		.id = arch_take(&self->fast.next_id, 1),
 		.ordinal = arch_take_one(&context_ordinals[context]),
 		.state = LOG_BLOCK_LIVE,
 		.api = (uint8_t)api,
 		.low = (uint8_t)start ^ BLOCK_MARK,
-		.lane = (uint8_t)self->lane_tag,
+		.lane = (uint8_t)self->blocks.lane_tag,
 	};
 	((uint64_t *)block)[1] = block_size_context(size, context);
 }
@@ -414,7 +415,7 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 		context = context_in_python(guard, context, caller);
 	if (size > blocks_state.spaces[space].largest)
 		blocks_state.spaces[space].largest = size;
-	if (self->next_id >= self->id_end) {
+	if (self->fast.next_id >= self->blocks.id_end) {
 		ids_move(self);
 		if (unlikely(blocks_state.guards))
 			FEATURES_TELL(block.group_full, guard);
@@ -429,8 +430,8 @@ bool block_begin_guarded(struct guard *guard, enum block_space space, uint64_t s
 	if (api >> BLOCK_FRONT_SHIFT)
 		block_mark_guarded((uint32_t)(block - blocks_state.pool));
 	if (likely(!(size >> 32))) {
-		block_write(self, (uint64_t *)block, arch_take(&self->next_id, 1), start, size, api,
-			    context);
+		block_write(self, (uint64_t *)block, arch_take(&self->fast.next_id, 1), start, size,
+			    api, context);
 	} else {
 		block_write_large(self, block, start, size, api, context);
 	}

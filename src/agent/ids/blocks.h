@@ -217,7 +217,7 @@ static inline uint64_t block_region_of(uint64_t start)
 static inline __attribute__((always_inline)) bool
 block_region(struct thread *self, enum block_space space, uint64_t start)
 {
-	return likely(self->region[space] == block_region_of(start)) ||
+	return likely(self->fast.region[space] == block_region_of(start)) ||
 	       arch_call_kept(block_region_turn, self, start, space);
 }
 
@@ -267,7 +267,8 @@ static inline __attribute__((always_inline)) void block_write(struct thread *sel
 	entry[0] = id;
 	entry[1] = size | context << 32;
 	entry[2] = (uint64_t)arch_take_one(context_ordinal(context)) << 32;
-	entry[3] = self->live_word | (uint64_t)api << BLOCK_API_SHIFT | start << BLOCK_LOW_SHIFT;
+	entry[3] =
+		self->fast.live_word | (uint64_t)api << BLOCK_API_SHIFT | start << BLOCK_LOW_SHIFT;
 }
 
 /* The end of a live block, in its entry and in the ring; `state` is its last word. */
@@ -278,7 +279,7 @@ static inline __attribute__((always_inline)) void block_write_end(const struct t
 {
 	uint64_t id = entry[0], size_context = entry[1], freed = entry[2] | context;
 
-	state += self->freed_word;
+	state += self->fast.freed_word;
 	entry[2] = freed;
 	entry[3] = state;
 	ring_write(life, id, size_context, freed, state, start);
@@ -304,8 +305,8 @@ block_begin_in(struct thread *self, uint64_t context, enum block_space space, ui
 			goto slow;
 	}
 	block_ahead(space, shift, start, number);
-	id = arch_take(&self->next_id, 1);
-	if (unlikely(id >= self->id_stop))
+	id = arch_take(&self->fast.next_id, 1);
+	if (unlikely(id >= self->fast.id_stop))
 		goto slow;
 	block_write(self, block_entry(number), id, start, size, api, context);
 	__asm__("" : "+a"(ptr)); /* where it came from: not moved there and back */

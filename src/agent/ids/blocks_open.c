@@ -29,7 +29,7 @@ uint64_t block_region_turn(struct thread *self, uint64_t start, enum block_space
 
 	if (!start || start >> BLOCKS_ADDRESS_BITS || !blocks_state.spaces[space].regions[region])
 		return 0;
-	self->region[space] = region;
+	self->fast.region[space] = region;
 	return 1;
 }
 
@@ -38,10 +38,10 @@ uint64_t block_open(enum block_space kind, uint64_t start, struct thread *self)
 {
 	uint32_t *window = block_window(&blocks_state.spaces[kind], start), number;
 
-	if (!window || self->pool_next[kind] >= self->pool_end[kind])
+	if (!window || self->blocks.pool_next[kind] >= self->blocks.pool_end[kind])
 		return 0;
-	number = arch_take_one(&self->pool_next[kind]);
-	if (number >= self->pool_end[kind])
+	number = arch_take_one(&self->blocks.pool_next[kind]);
+	if (number >= self->blocks.pool_end[kind])
 		return 0;
 	if (kind == BLOCKS_HEAP && blocks_state.bases)
 		blocks_state.bases[number] = start;

@@ -103,14 +103,14 @@ static inline uint32_t rule_tag(uint64_t mixed)
 /* Where the rule is, or would be. */
 static inline struct unwind_rule *rule_place(struct thread *self, uint64_t mixed, uint32_t mask)
 {
-	return &self->rules[mixed >> (64 - THREAD_RULES_BITS) & mask];
+	return &self->tables.rules[mixed >> (64 - THREAD_RULES_BITS) & mask];
 }
 
 /* What is known of the span of a rule that is new in its place. That one varies is not forgotten:
  * two rules may take this place from each other all the time. */
 static inline void span_move(struct thread *self, const struct unwind_rule *rule, uint16_t span)
 {
-	uint16_t *at = &self->spans[rule - self->rules];
+	uint16_t *at = &self->tables.spans[rule - self->tables.rules];
 
 	if (*at != SPAN_VARIES)
 		*at = span;
@@ -119,16 +119,16 @@ static inline void span_move(struct thread *self, const struct unwind_rule *rule
 /* NULL: it was not learned. When the table has grown, what was in it is found where it lay. */
 static inline const struct unwind_rule *rule_known(struct thread *self, uint64_t mixed)
 {
-	struct unwind_rule *rule = rule_place(self, mixed, self->rules_mask), *old;
+	struct unwind_rule *rule = rule_place(self, mixed, self->known.rules_mask), *old;
 	uint32_t mask;
 
 	if (likely(rule->tag == rule_tag(mixed)))
 		return rule;
-	for (mask = self->rules_mask >> 1; mask >= THREAD_RULES_MIN - 1; mask >>= 1) {
+	for (mask = self->known.rules_mask >> 1; mask >= THREAD_RULES_MIN - 1; mask >>= 1) {
 		old = rule_place(self, mixed, mask);
 		if (old->tag == rule_tag(mixed)) {
 			*rule = *old;
-			span_move(self, rule, self->spans[old - self->rules]);
+			span_move(self, rule, self->tables.spans[old - self->tables.rules]);
 			return rule;
 		}
 	}
@@ -138,14 +138,15 @@ static inline const struct unwind_rule *rule_known(struct thread *self, uint64_t
 /* The place of a new one. Most of a short process's return addresses fit a few pages. */
 static struct unwind_rule *rule_take(struct thread *self, uint64_t mixed)
 {
-	uint32_t size = self->rules_mask + 1;
+	uint32_t size = self->known.rules_mask + 1;
 
-	if (++self->rules_used > size / 2 && size < sizeof(self->rules) / sizeof(self->rules[0])) {
-		memory_populate_sigsafe((uint64_t)&self->rules[size],
-					size * sizeof(self->rules[0]));
-		self->rules_mask = 2 * size - 1;
+	if (++self->known.rules_used > size / 2 &&
+	    size < sizeof(self->tables.rules) / sizeof(self->tables.rules[0])) {
+		memory_populate_sigsafe((uint64_t)&self->tables.rules[size],
+					size * sizeof(self->tables.rules[0]));
+		self->known.rules_mask = 2 * size - 1;
 	}
-	return rule_place(self, mixed, self->rules_mask);
+	return rule_place(self, mixed, self->known.rules_mask);
 }
 
 /* Learned once per return address and thread. */
@@ -155,14 +156,16 @@ static const struct unwind_rule *rule_for(struct thread *self, uint64_t rip, uin
 	const struct unwind_rule *known;
 	struct unwind_rule *rule;
 
-	if (unlikely(self->rules_generation != generation)) {
-		if (self->rules_generation) { /* else untouched */
-			memset(self->rules, 0, (self->rules_mask + 1ull) * sizeof(*rule));
-			memset(self->spans, 0, (self->rules_mask + 1ull) * sizeof(self->spans[0]));
-			memset(self->wrappers, 0, sizeof(self->wrappers));
+	if (unlikely(self->known.rules_generation != generation)) {
+		if (self->known.rules_generation) { /* else untouched */
+			memset(self->tables.rules, 0,
+			       (self->known.rules_mask + 1ull) * sizeof(*rule));
+			memset(self->tables.spans, 0,
+			       (self->known.rules_mask + 1ull) * sizeof(self->tables.spans[0]));
+			memset(self->tables.wrappers, 0, sizeof(self->tables.wrappers));
 		}
-		self->rules_generation = generation;
-		self->rules_used = 0;
+		self->known.rules_generation = generation;
+		self->known.rules_used = 0;
 	}
 	known = rule_known(self, mixed);
 	if (known)
@@ -188,7 +191,7 @@ static inline uint32_t rule_bit(const struct unwind_rule *rule)
  * address alone, so that all words of a site are what they seem if the first ones are. */
 static bool span_varies(struct thread *self, const struct unwind_rule *rule, uint64_t bytes)
 {
-	uint16_t *span = &self->spans[rule - self->rules];
+	uint16_t *span = &self->tables.spans[rule - self->tables.rules];
 
 	if (*span == SPAN_VARIES)
 		return true;
@@ -203,7 +206,7 @@ static bool span_varies(struct thread *self, const struct unwind_rule *rule, uin
 	}
 	*span = SPAN_VARIES;
 	/* Not without end: rules push each other out, and what varies is found out again. */
-	if (self->spans_varied++ < SPANS_VARIED_MAX)
+	if (self->known.spans_varied++ < SPANS_VARIED_MAX)
 		sites_forget_through(self, context_through, rule_bit(rule));
 	return true;
 }
@@ -256,7 +259,7 @@ static bool scan_known(struct thread *self, struct caller caller, struct stack_s
 
 	ret->deep = ret->rooted = ret->varies = false;
 	ret->through = 0;
-	if (self->rules_generation != modules_generation_sigsafe())
+	if (self->known.rules_generation != modules_generation_sigsafe())
 		return false;
 	for (;;) {
 		rule = rule_known(self, rip * 0x9e3779b97f4a7c15ull);
@@ -348,15 +351,15 @@ static __attribute__((noinline)) void scan_caller(struct guard *guard, struct ca
 	memset(ret, 0, offsetof(struct stack_scan, offset));
 	ret->hash = CHECKSUM_SEED;
 	ret->deep = frames == frames_kept();
-	if (__builtin_setjmp((void **)self->recovery)) {
+	if (__builtin_setjmp((void **)self->signals.recovery)) {
 		ret->lost = true;
 		return;
 	}
-	self->recovery_armed = 1;
+	self->signals.recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	scan_walk(self, caller, frames, ret);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->recovery_armed = 0;
+	self->signals.recovery_armed = 0;
 }
 
 /* What lies on the stack, for the tool to unwind. A program with very many contexts keeps their
@@ -409,17 +412,17 @@ static uint32_t row_take(struct thread *self)
 {
 	uint32_t at;
 
-	if (self->context_next == self->context_end) {
+	if (self->known.context_next == self->known.context_end) {
 		at = __atomic_load_n(&rows_used, __ATOMIC_RELAXED);
 		if (at > agent.plan.context_rows - ROWS_GRAB)
 			return 0;
 		at = __atomic_fetch_add(&rows_used, ROWS_GRAB, __ATOMIC_RELAXED);
 		if (at > agent.plan.context_rows - ROWS_GRAB)
 			return 0;
-		self->context_next = at ? at : 1; /* row 0 is "unknown" */
-		self->context_end = at + ROWS_GRAB;
+		self->known.context_next = at ? at : 1; /* row 0 is "unknown" */
+		self->known.context_end = at + ROWS_GRAB;
 	}
-	return self->context_next++;
+	return self->known.context_next++;
 }
 
 /* Of the native frames, those that lie inside of the interpreter's innermost loop: the rest only
@@ -514,7 +517,8 @@ static void layout_from(uint16_t offset[THREAD_SITE_WORDS], const struct stack_s
 static bool caller_fixed(struct thread *self, uint64_t return_address,
 			 const struct stack_scan *scan)
 {
-	const struct unwind_rule *rule = rule_for(self, return_address, self->rules_generation);
+	const struct unwind_rule *rule =
+		rule_for(self, return_address, self->known.rules_generation);
 
 	return scan->count > 1 && rule->kind == UNWIND_BY_RSP &&
 	       scan->offset[1] == 8 + 8 * rule->cfa;

@@ -16,12 +16,12 @@ static uint64_t forgotten; /* events that the epoch never had */
 #if AGENT_CHECKS
 static const char *history_invariant_sigsafe(const struct thread *self)
 {
-	uint64_t mask = agent.plan.ring_records - 1, at = self->ring_group & mask,
-		 left = history_state.group - self->ring_group % history_state.group;
+	uint64_t mask = agent.plan.ring_records - 1, at = self->blocks.ring_group & mask,
+		 left = history_state.group - self->blocks.ring_group % history_state.group;
 
-	if (self->ring_end != (uint64_t)(self->ring + at + left))
+	if (self->blocks.ring_end != (uint64_t)(self->blocks.ring + at + left))
 		return "history: the group does not end where its position says";
-	if (self->ring_next < (uint64_t)(self->ring + at))
+	if (self->fast.ring_next < (uint64_t)(self->blocks.ring + at))
 		return "history: the next record lies before its group";
 	return NULL;
 }
@@ -33,34 +33,38 @@ static const char *history_invariant_sigsafe(const struct thread *self)
 static void ring_populate(struct thread *self)
 {
 	uint64_t bytes = agent.plan.ring_records * sizeof(struct log_life),
-		 ready = self->ring_ready;
+		 ready = self->blocks.ring_ready;
 
-	if (ready >= bytes || self->ring_end - (uint64_t)self->ring <= ready)
+	if (ready >= bytes || self->blocks.ring_end - (uint64_t)self->blocks.ring <= ready)
 		return;
-	self->ring_ready = (uint32_t)(ready < RING_STEP	  ? RING_STEP
-				      : 2 * ready < bytes ? 2 * ready
-							  : bytes);
+	self->blocks.ring_ready = (uint32_t)(ready < RING_STEP	 ? RING_STEP
+					     : 2 * ready < bytes ? 2 * ready
+								 : bytes);
 	if (ready) /* those that free little have the first page, when they touch it */
-		memory_populate_sigsafe((uint64_t)self->ring + ready, self->ring_ready - ready);
+		memory_populate_sigsafe((uint64_t)self->blocks.ring + ready,
+					self->blocks.ring_ready - ready);
 }
 
 void ring_aim(struct thread *self, uint64_t position)
 {
 	uint32_t group = history_state.group, mask = agent.plan.ring_records - 1;
 
-	self->ring_group = position;
-	self->ring_end = (uint64_t)(self->ring + (position & mask) + (group - position % group));
-	self->ring_next = (uint64_t)(self->ring + (position & mask));
+	self->blocks.ring_group = position;
+	self->blocks.ring_end =
+		(uint64_t)(self->blocks.ring + (position & mask) + (group - position % group));
+	self->fast.ring_next = (uint64_t)(self->blocks.ring + (position & mask));
 	ring_populate(self);
 	INVARIANT(history_invariant_sigsafe(self));
 }
 
 uint64_t ring_position(const struct thread *self)
 {
-	uint64_t next = self->ring_next < self->ring_end ? self->ring_next : self->ring_end;
+	uint64_t next = self->fast.ring_next < self->blocks.ring_end ? self->fast.ring_next
+								     : self->blocks.ring_end;
 
-	return self->ring_group + history_state.group - self->ring_group % history_state.group -
-	       (self->ring_end - next) / sizeof(struct log_life);
+	return self->blocks.ring_group + history_state.group -
+	       self->blocks.ring_group % history_state.group -
+	       (self->blocks.ring_end - next) / sizeof(struct log_life);
 }
 
 /* The epoch's cache line goes from thread to thread: seldom, where there are several. */
@@ -68,32 +72,33 @@ bool epoch_move(struct thread *self, uint32_t groups)
 {
 	bool moves;
 
-	self->epoch_due += groups;
-	moves = self->epoch_due >= LOG_EPOCH_GROUPS || log_map.header->threads_seen == 1;
+	self->blocks.epoch_due += groups;
+	moves = self->blocks.epoch_due >= LOG_EPOCH_GROUPS || log_map.header->threads_seen == 1;
 	if (moves) {
 		log_map.header->epoch =
-			__atomic_add_fetch(&agent.epoch, self->epoch_due, __ATOMIC_RELAXED);
-		self->epoch_due = 0;
+			__atomic_add_fetch(&agent.epoch, self->blocks.epoch_due, __ATOMIC_RELAXED);
+		self->blocks.epoch_due = 0;
 	}
-	self->freed_word = (uint64_t)(LOG_BLOCK_FREED - LOG_BLOCK_LIVE) << 32 |
-			   (uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
+	self->fast.freed_word = (uint64_t)(LOG_BLOCK_FREED - LOG_BLOCK_LIVE) << 32 |
+				(uint32_t)__atomic_load_n(&agent.epoch, __ATOMIC_RELAXED);
 	return moves;
 }
 
 uint32_t ids_groups(struct thread *self)
 {
-	uint32_t groups = (uint32_t)(self->next_id - self->id_group) / LOG_LIFE_GROUP;
+	uint32_t groups = (uint32_t)(self->fast.next_id - self->blocks.id_group) / LOG_LIFE_GROUP;
 
-	self->id_group += groups * LOG_LIFE_GROUP;
+	self->blocks.id_group += groups * LOG_LIFE_GROUP;
 	return groups;
 }
 
 /* Events of the lane, ends and beginnings, that the epoch does not have yet. _sigsafe */
 static uint64_t ring_uncounted(const struct thread *self)
 {
-	if (!self->ring)
+	if (!self->blocks.ring)
 		return 0;
-	return self->next_id - self->id_group + (uint64_t)self->epoch_due * LOG_LIFE_GROUP +
+	return self->fast.next_id - self->blocks.id_group +
+	       (uint64_t)self->blocks.epoch_due * LOG_LIFE_GROUP +
 	       ring_position(self) % LOG_LIFE_GROUP;
 }
 
@@ -131,11 +136,12 @@ uint64_t ring_take_turned(struct thread *self, uint64_t unused, uint64_t unused_
 
 	(void)unused;
 	(void)unused_too;
-	if (self->busy || !self->ring || history_state.turns_told || agent_switch.growth)
+	if (self->fast.busy || !self->blocks.ring || history_state.turns_told ||
+	    agent_switch.growth)
 		return 0;
 	guard_close(self);
 	(void)ring_turn(self);
-	place = arch_take(&self->ring_next, sizeof(struct log_life));
+	place = arch_take(&self->fast.ring_next, sizeof(struct log_life));
 	guard_open(self);
 	return place;
 }

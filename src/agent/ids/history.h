@@ -66,9 +66,9 @@ static inline __attribute__((always_inline)) void ring_write(uint64_t place, uin
 /* The place of one record, in the hot path. 0: the slow way has to do it. */
 static inline __attribute__((always_inline)) uint64_t ring_take(struct thread *self)
 {
-	uint64_t place = arch_take(&self->ring_next, sizeof(struct log_life));
+	uint64_t place = arch_take(&self->fast.ring_next, sizeof(struct log_life));
 
-	if (unlikely(place >= self->ring_stop))
+	if (unlikely(place >= self->fast.ring_stop))
 		place = arch_call_kept(ring_take_turned, self, place, 0);
 	return place;
 }

@@ -14,8 +14,8 @@ static uint64_t place_of(const struct thread *self, uint64_t return_address, uin
 	uint64_t place = frame + return_address * 0x71bbcd88;
 	uint32_t number = wrapper_number(return_address);
 
-	if (self->wrappers[number] == return_address) {
-		uint64_t above = frame + self->wrapper_offsets[number];
+	if (self->tables.wrappers[number] == return_address) {
+		uint64_t above = frame + self->tables.wrapper_offsets[number];
 
 		/* Below the end of the stack, although nothing else can be there: another library
 		 * may have come to the same address since. */
@@ -29,9 +29,9 @@ static uint64_t place_of(const struct thread *self, uint64_t return_address, uin
 static inline struct thread_site *pair_of(struct thread *self, uint64_t place)
 {
 	/* Frames lie 16 bytes apart at least; a pair is 64 bytes. */
-	uint64_t bytes = (place & self->site_mask) * 4;
+	uint64_t bytes = (place & self->fast.site_mask) * 4;
 
-	return (struct thread_site *)((char *)self->sites + bytes);
+	return (struct thread_site *)((char *)self->tables.sites + bytes);
 }
 
 /* The place of the site behind a fork. */
@@ -79,10 +79,10 @@ static struct thread_site *site_find(struct thread *self, uint64_t return_addres
  * take each other's place every time. */
 static void succession_learn(struct thread *self, struct thread_site *site)
 {
-	struct thread_site *last = self->site_last;
-	uint16_t number = (uint16_t)(site - self->sites);
+	struct thread_site *last = self->fast.site_last;
+	uint16_t number = (uint16_t)(site - self->tables.sites);
 
-	if (!last->next || (last->other == number && self->next_id % 8 == 0)) {
+	if (!last->next || (last->other == number && self->fast.next_id % 8 == 0)) {
 		last->other = last->next;
 		last->next = number;
 	} else {
@@ -109,7 +109,7 @@ ARCH_KEPT(context_seek);
 /* Short, and no register saved but those that its caller wants kept. */
 uint64_t context_seek(struct thread *self, uint64_t return_address, uint64_t frame)
 {
-	struct thread_site *site = &self->sites[self->site_last->other];
+	struct thread_site *site = &self->tables.sites[self->fast.site_last->other];
 
 	return context_site_is(site, return_address, frame)
 		       ? site_came(self, site)
@@ -120,11 +120,11 @@ static bool wrapper_take(struct thread *self, uint64_t return_address, uint16_t 
 {
 	uint32_t number = wrapper_number(return_address);
 
-	if (self->wrappers[number])
+	if (self->tables.wrappers[number])
 		return false;
-	self->wrapper_offsets[number] = offset;
+	self->tables.wrapper_offsets[number] = offset;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->wrappers[number] = return_address;
+	self->tables.wrappers[number] = return_address;
 	return true;
 }
 
@@ -160,25 +160,26 @@ static void fork_fill(struct thread_site *site, uint64_t place, const uint16_t *
 /* One of the pair that this place is to have, which an old one leaves. */
 static struct thread_site *site_take(struct thread *self, uint64_t place)
 {
-	uint32_t pairs = self->site_mask / THREAD_SITE_BIT + 1;
+	uint32_t pairs = self->fast.site_mask / THREAD_SITE_BIT + 1;
 	struct thread_site *pair;
 
 	/* Places are spread over all of it: every page would be read first, and then written. */
-	if (!self->sites_used)
-		memory_populate_sigsafe((uint64_t)self->wrappers,
-					(uint64_t)&self->sites[2 * pairs] -
-						(uint64_t)self->wrappers);
-	if (++self->sites_used > pairs / 2 && 2 * pairs < sizeof(self->sites) / sizeof(*pair)) {
+	if (!self->known.sites_used)
+		memory_populate_sigsafe((uint64_t)self->tables.wrappers,
+					(uint64_t)&self->tables.sites[2 * pairs] -
+						(uint64_t)self->tables.wrappers);
+	if (++self->known.sites_used > pairs / 2 &&
+	    2 * pairs < sizeof(self->tables.sites) / sizeof(*pair)) {
 		/* Twice as many. Whose place has the next bit set is found no longer but by those
 		 * that it followed, and learned again. */
-		memory_populate_sigsafe((uint64_t)&self->sites[2 * pairs],
+		memory_populate_sigsafe((uint64_t)&self->tables.sites[2 * pairs],
 					2ull * pairs * sizeof(*pair));
-		self->site_mask |= pairs * THREAD_SITE_BIT;
+		self->fast.site_mask |= pairs * THREAD_SITE_BIT;
 	}
 	pair = pair_of(self, place);
 	if (!pair[0].follow)
 		return &pair[0];
-	return pair[1].follow && self->sites_used % 2 ? &pair[0] : &pair[1];
+	return pair[1].follow && self->known.sites_used % 2 ? &pair[0] : &pair[1];
 }
 
 /* A fork of this place, or a site of the same call by another way. */
@@ -247,7 +248,8 @@ void sites_learn(struct thread *self, struct caller caller,
 
 static uint32_t sites_count(const struct thread *self)
 {
-	return self->sites_used ? 2 * (self->site_mask / THREAD_SITE_BIT + 1) : 0; /* untouched */
+	return self->known.sites_used ? 2 * (self->fast.site_mask / THREAD_SITE_BIT + 1)
+				      : 0; /* untouched */
 }
 
 void sites_forget(struct thread *self)
@@ -255,7 +257,7 @@ void sites_forget(struct thread *self)
 	uint32_t count = sites_count(self), i;
 
 	for (i = 0; i < count; i++)
-		self->sites[i].call = 0;
+		self->tables.sites[i].call = 0;
 }
 
 void sites_forget_through(struct thread *self, const uint32_t *through, uint32_t bits)
@@ -263,6 +265,6 @@ void sites_forget_through(struct thread *self, const uint32_t *through, uint32_t
 	uint32_t count = sites_count(self), i;
 
 	for (i = 0; i < count; i++)
-		if (self->sites[i].call && through[self->sites[i].context] & bits)
-			self->sites[i].call = 0;
+		if (self->tables.sites[i].call && through[self->tables.sites[i].context] & bits)
+			self->tables.sites[i].call = 0;
 }

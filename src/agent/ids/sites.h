@@ -118,9 +118,9 @@ static inline __attribute__((always_inline)) uint64_t context_follow(struct thre
 	__asm__("" : "+r"(follow)); /* GCC would load its parts */
 	next = follow >> THREAD_SITE_NEXT_SHIFT;
 	__asm__("" : "+r"(next)); /* ...and multiply a number, where this is one addition */
-	self->site_last = site;
-	self->site_next = (struct thread_site *)((char *)self->sites + next);
-	__builtin_prefetch(self->site_next);
+	self->fast.site_last = site;
+	self->fast.site_next = (struct thread_site *)((char *)self->tables.sites + next);
+	__builtin_prefetch(self->fast.site_next);
 	return follow & THREAD_SITE_CONTEXT;
 }
 
@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) uint64_t context_follow(struct thre
 static inline __attribute__((always_inline)) bool context_hit(struct thread *self,
 							      struct caller caller, uint64_t *ret)
 {
-	struct thread_site *site = self->site_next;
+	struct thread_site *site = self->fast.site_next;
 
 	if (likely(context_site_is(site, caller.return_address, caller.frame))) {
 		*ret = context_follow(self, site);

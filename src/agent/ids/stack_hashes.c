@@ -15,7 +15,7 @@ _Static_assert(GROUPS_MAX <= CONTEXT_MASK, "what chooses the group is not in the
  * groups. */
 static uint64_t *group_of(struct thread *self, uint64_t hash, unsigned n)
 {
-	return &self->keys[((hash + n) & (self->key_groups - 1)) * GROUP];
+	return &self->tables.keys[((hash + n) & (self->known.key_groups - 1)) * GROUP];
 }
 
 uint32_t stack_hashes_find(struct thread *self, uint64_t hash)
@@ -28,7 +28,7 @@ uint32_t stack_hashes_find(struct thread *self, uint64_t hash)
 		for (i = 0; i < GROUP && group[i]; i++)
 			if (!((group[i] ^ hash) >> CONTEXT_BITS))
 				return (uint32_t)(group[i] & CONTEXT_MASK);
-	} while (i == GROUP && self->key_groups == GROUPS_MAX && ++n < GROUPS_BEHIND);
+	} while (i == GROUP && self->known.key_groups == GROUPS_MAX && ++n < GROUPS_BEHIND);
 	return 0;
 }
 
@@ -49,13 +49,13 @@ static bool group_add(uint64_t *group, uint64_t key)
  */
 static void stack_hashes_grow(struct thread *self)
 {
-	uint32_t groups = self->key_groups, g;
+	uint32_t groups = self->known.key_groups, g;
 	unsigned i, kept;
 
-	memory_populate_sigsafe((uint64_t)&self->keys[groups * GROUP],
-				groups * GROUP * sizeof(self->keys[0]));
+	memory_populate_sigsafe((uint64_t)&self->tables.keys[groups * GROUP],
+				groups * GROUP * sizeof(self->tables.keys[0]));
 	for (g = 0; g < groups; g++) {
-		uint64_t *near = &self->keys[g * GROUP], *far = near + groups * GROUP;
+		uint64_t *near = &self->tables.keys[g * GROUP], *far = near + groups * GROUP;
 
 		for (i = kept = 0; i < GROUP && near[i]; i++) {
 			uint64_t key = near[i];
@@ -67,7 +67,7 @@ static void stack_hashes_grow(struct thread *self)
 				near[kept++] = key;
 		}
 	}
-	self->key_groups = 2 * groups;
+	self->known.key_groups = 2 * groups;
 }
 
 bool stack_hashes_add(struct thread *self, uint64_t hash, uint32_t context)
@@ -76,7 +76,7 @@ bool stack_hashes_add(struct thread *self, uint64_t hash, uint32_t context)
 	unsigned n;
 
 	while (!group_add(group_of(self, hash, 0), key)) {
-		if (self->key_groups < GROUPS_MAX) {
+		if (self->known.key_groups < GROUPS_MAX) {
 			stack_hashes_grow(self);
 			continue;
 		}

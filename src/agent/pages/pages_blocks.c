@@ -79,9 +79,9 @@ void *pages_allocate_python(uint64_t size, bool zeroed, struct caller caller)
 	struct guard guard;
 	void *ptr;
 
-	if (!thread_self || !thread_self->place_python || !guard_enter(&guard))
+	if (!thread_self || !thread_self->calls.place_python || !guard_enter(&guard))
 		return NULL;
-	guard.self->place_python = false;
+	guard.self->calls.place_python = false;
 	ptr = block_begin_here(&guard, block_take(0, size), size,
 			       (struct content){ .bytes = zeroed ? size : 0 }, LOG_API_MALLOC,
 			       caller);

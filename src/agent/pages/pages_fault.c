@@ -129,9 +129,9 @@ static struct arch_scratch *scratch_take(void)
 	uint32_t none = 0;
 
 	if (self) {
-		if (!self->scratch)
-			self->scratch = arch_scratch_new();
-		return self->scratch;
+		if (!self->told.scratch)
+			self->told.scratch = arch_scratch_new();
+		return self->told.scratch;
 	}
 	while (!__atomic_compare_exchange_n(&spare_lock, &none, 1, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
@@ -373,22 +373,22 @@ static bool open_and_step(ucontext_t *context, uint64_t address)
 		self = thread_adopt_sigsafe();
 	if (!self)
 		return false;
-	if (!self->stepping) {
+	if (!self->told.stepping) {
 		if (!__atomic_fetch_add(&opened, 1, __ATOMIC_ACQ_REL))
 			pages_rights_all_sigsafe(true);
 		if (watch_state.area)
 			__atomic_fetch_add(&watch_state.area->rows[0].opened, 1, __ATOMIC_RELAXED);
-		self->stepping = 1 + !!(greg(context, REG_EFL) & FLAG_TRAP);
+		self->told.stepping = 1 + !!(greg(context, REG_EFL) & FLAG_TRAP);
 	}
-	self->step_address = address;
-	memcpy(self->step_gregs, context->uc_mcontext.gregs, sizeof(self->step_gregs));
+	self->told.step_address = address;
+	memcpy(self->told.step_gregs, context->uc_mcontext.gregs, sizeof(self->told.step_gregs));
 	context->uc_mcontext.gregs[REG_EFL] |= FLAG_TRAP;
 	return true;
 }
 
 static void step_end(struct thread *self)
 {
-	self->stepping = 0;
+	self->told.stepping = 0;
 	if (__atomic_sub_fetch(&opened, 1, __ATOMIC_ACQ_REL) == 0)
 		pages_rights_all_sigsafe(false);
 }
@@ -396,7 +396,7 @@ static void step_end(struct thread *self)
 /* Everything near that has changed; what was written as it was before cannot be told. */
 static void step_tell(const struct thread *self)
 {
-	uint64_t address = self->step_address & ~63ull;
+	uint64_t address = self->told.step_address & ~63ull;
 	struct stretch stretch = { address - PAGE < pages.base ? pages.base : address - PAGE,
 				   address + PAGE, NULL, 0 };
 	struct touched list[TOUCHED_MOST];
@@ -422,7 +422,7 @@ static void step_tell(const struct thread *self)
 	}
 	values_after(list, count);
 	pages_unlock_sigsafe(locks);
-	memcpy(&before.uc_mcontext.gregs, self->step_gregs, sizeof(self->step_gregs));
+	memcpy(&before.uc_mcontext.gregs, self->told.step_gregs, sizeof(self->told.step_gregs));
 	before.uc_mcontext.fpregs = NULL;
 	tell(list, count, &before);
 }
@@ -432,9 +432,9 @@ static bool step_signal(const siginfo_t *info, ucontext_t *context)
 	struct thread *self = thread_self;
 	bool own;
 
-	if (!self || !self->stepping || !step_trap(info, context))
+	if (!self || !self->told.stepping || !step_trap(info, context))
 		return false;
-	own = self->stepping == 2; /* the target steps itself: the trap is for it, too */
+	own = self->told.stepping == 2; /* the target steps itself: the trap is for it, too */
 	step_end(self);
 	step_tell(self);
 	if (!own)
@@ -485,13 +485,13 @@ static bool store_signal(const siginfo_t *info, ucontext_t *context)
 	struct arch_store store;
 	uint32_t have;
 
-	if (thread_self && thread_self->stepping && !pages_hold(address))
+	if (thread_self && thread_self->told.stepping && !pages_hold(address))
 		step_end(thread_self); /* it faults elsewhere: the target's own */
 	if (address - pages.base - PAGE >= pages.top - pages.base - PAGE ||
 	    info->si_code != CODE_ACCERR || !(greg(context, REG_ERR) & ERROR_WRITE) ||
 	    pages_denied_sigsafe(address) || watch_fences())
 		return false;
-	if (!thread_self || !thread_self->dispatched)
+	if (!thread_self || !thread_self->told.dispatched)
 		told_interrupted_sigsafe(context);
 	if (stack_opened(context, address))
 		return true;

@@ -243,16 +243,16 @@ bool python_stack_take(struct guard *guard, struct python_stack *ret)
 	ret->count = 0;
 	ret->untold = false;
 	ret->hash = CHECKSUM_SEED;
-	if (__builtin_setjmp((void **)self->recovery)) {
+	if (__builtin_setjmp((void **)self->signals.recovery)) {
 		ret->count = 0;
 		self->python_state = 0;
 		return false;
 	}
-	self->recovery_armed = 1;
+	self->signals.recovery_armed = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	stack_walk(self, ret);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	self->recovery_armed = 0;
+	self->signals.recovery_armed = 0;
 	for (i = 0; unlikely(ret->untold) && i < ret->count; i++)
 		if (ret->frames[i].code)
 			code_tell(&codes[ret->frames[i].code - 1]);

@@ -190,7 +190,7 @@ static void fields_fill(struct log_hit *hit, const struct catch *catch)
 	hit->size = armed->size;
 	hit->key = armed->key;
 	hit->age = catch->age;
-	hit->allocations = self ? self->next_id : 0;
+	hit->allocations = self ? self->fast.next_id : 0;
 	hit->bytes = armed->bytes;
 	hit->last_syscall = catch->call;
 	memcpy(hit->old, catch->old, sizeof(hit->old));
@@ -338,8 +338,8 @@ static uint64_t age_of(const struct watch_armed *armed)
 
 	if (!armed->id)
 		return 0;
-	if (self && self->lane == armed->key.lane && self->next_id > armed->id)
-		now = self->next_id;
+	if (self && self->lane == armed->key.lane && self->fast.next_id > armed->id)
+		now = self->fast.next_id;
 	return now - armed->id;
 }
 

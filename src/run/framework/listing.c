@@ -68,7 +68,7 @@ static void set_env(const struct framework *f, const struct strv *env, struct st
 	}
 }
 
-struct run {
+struct lister {
 	const struct listing *l;
 	const struct framework *f;
 	const struct strv *argv, *env;
@@ -76,17 +76,17 @@ struct run {
 
 static int spawn(void *ctx, pid_t *ret)
 {
-	const struct run *run = ctx;
-	const struct listing *l = run->l;
-	const struct framework *f = run->f;
-	const struct strv *argv = run->argv;
+	const struct lister *lister = ctx;
+	const struct listing *l = lister->l;
+	const struct framework *f = lister->f;
+	const struct strv *argv = lister->argv;
 	AUTO(mem_freep) char *out = mem_printf("%s/stdout", l->dir);
 	AUTO(mem_freep) char *error = mem_printf("%s/stderr", l->dir);
 	AUTO(strv_deinit) struct strv environment = { 0 };
 	posix_spawn_file_actions_t actions;
 	int code;
 
-	set_env(f, run->env, &environment);
+	set_env(f, lister->env, &environment);
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_addopen(&actions, 1, out, O_WRONLY | O_CREAT | O_TRUNC,
@@ -139,9 +139,9 @@ int listing_run(struct listing *l, const struct framework *f, const struct strv 
 {
 	AUTO(mem_freep) char *error = NULL;
 	AUTO(fd_closep) int hold = -1;
-	struct run run = { l, f, argv, env };
+	struct lister lister = { l, f, argv, env };
 	pid_t pid;
-	int r = keeper_start(spawn, &run, &pid, &hold);
+	int r = keeper_start(spawn, &lister, &pid, &hold);
 
 	if (r < 0)
 		return err_set_errno(err, r, "cannot run '%s'", argv->items[0]);

@@ -130,14 +130,23 @@ static bool replaced_number(const struct weighing *w)
 	return is_store(w) && store_over_number(w->facts->list, w->write);
 }
 
+/* On its way out of a neighbouring block it breaks that block's guards. Those that looked at enough
+ * failing trials were whole. */
+static bool guards_whole(const struct facts *facts)
+{
+	return facts->made[EXPERIMENT_GUARDS].trials > 0 &&
+	       ledger_look(facts, HYP_OVERFLOW).excluded;
+}
+
 static bool in_loop(const struct weighing *w)
 {
-	return is_store(w) && store_in_loop(store(w));
+	return is_store(w) && store_in_loop(store(w)) && !guards_whole(w->facts);
 }
 
 static bool mid_field(const struct weighing *w)
 {
-	return is_store(w) && !store_in_loop(store(w)) && store_may_have_run(store(w));
+	return is_store(w) && !store_in_loop(store(w)) && store_may_have_run(store(w)) &&
+	       !guards_whole(w->facts);
 }
 
 static bool freed_block_too(const struct weighing *w)

@@ -190,6 +190,32 @@ static void element_in_passing(struct evidence_list *l)
 	       3);
 }
 
+/* Guards were around all blocks while it failed in the same way, and none was broken. */
+static void part_of_a_field_with_whole_guards(struct evidence_list *l)
+{
+	part_of_a_field_in_passing(l);
+	add(l, made_experiment(EXPERIMENT_GUARDS, 6));
+}
+
+static void element_with_whole_guards(struct evidence_list *l)
+{
+	element_in_passing(l);
+	add(l, made_experiment(EXPERIMENT_GUARDS, 6));
+}
+
+/* They looked at too few failing trials, or one was broken. */
+static void element_with_few_guards(struct evidence_list *l)
+{
+	element_in_passing(l);
+	add(l, made_experiment(EXPERIMENT_GUARDS, 4));
+}
+
+static void element_with_a_broken_guard(struct evidence_list *l)
+{
+	element_with_whole_guards(l);
+	add(l, made_canary(3, CANARY_AFTER));
+}
+
 static void wide_element_in_passing(struct evidence_list *l)
 {
 	wide(l);
@@ -943,6 +969,10 @@ const struct story stories_write[] = {
 	ROW(contested_by_a_runner, OVERFLOW, DOUBTED, "fill"),
 	ROW(contested_damage, OVERFLOW, DOUBTED, NULL),
 	ROW(element_in_passing, NARROW_WRITE, DOUBTED, "sort"),
+	ROW(part_of_a_field_with_whole_guards, NARROW_WRITE, FIRM, "trim"),
+	ROW(element_with_whole_guards, NARROW_WRITE, FIRM, "sort"),
+	ROW(element_with_few_guards, NARROW_WRITE, DOUBTED, "sort"),
+	ROW(element_with_a_broken_guard, OVERFLOW, DOUBTED, NULL),
 	ROW(wide_element_in_passing, WIDE_WRITE, DOUBTED, "jit_code"),
 	ROW(overflow_in_a_loop, OVERFLOW, DOUBTED, "fill"),
 	ROW(canary_in_a_loop, OVERFLOW, FIRM, "fill"),

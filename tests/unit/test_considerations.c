@@ -29,6 +29,8 @@ static const struct {
 	{ "replaced-number", "number_over_number", "number_over_its_own" },
 	{ "in-loop", "element_in_passing", "element_without_a_loop" },
 	{ "in-loop", "wide_element_in_passing", "wide" },
+	{ "in-loop", "element_with_few_guards", "element_with_whole_guards" },
+	{ "mid-field", "part_of_a_field_in_passing", "part_of_a_field_with_whole_guards" },
 	{ "mid-field", "part_of_a_field_in_passing", "part_of_a_field_by_its_object" },
 	{ "whole-block", "whole_object", "nearly_the_whole_object" },
 	{ "copy-piece", "piece_of_a_copy", "a_copy_of_its_own" },

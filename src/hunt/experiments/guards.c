@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "judge/judge.h"
 #include "run/observe.h"
 #include "run/settings.h"
 #include "studies/heap/heap_evidence.h"
@@ -152,6 +153,11 @@ static void note_same_fault(struct bench *bench, const struct heap_report *repor
 								   .coverage = 1 });
 }
 
+static bool asked(const struct bench *bench, enum guards_reason reason)
+{
+	return bench->guards.asked & 1u << reason;
+}
+
 static int run_heap(struct bench *bench, struct heap_report *report, struct err *err)
 {
 	struct heap_request heap;
@@ -162,6 +168,7 @@ static int run_heap(struct bench *bench, struct heap_report *report, struct err 
 
 	if (plain)
 		heap.plan.item.flags |= PLAN_HEAP_FRESH;
+	heap.damage = asked(bench, GUARDS_OVERRUN);
 	r = heap_run(bench->runner.cs, &heap, report, err);
 	if (r == 0) {
 		if (plain)
@@ -436,11 +443,6 @@ static bool is_elsewhere(const struct bench *bench)
 	       (step->in_former || step->in.api == LOG_API_HOOKED);
 }
 
-static bool asked(const struct bench *bench, enum guards_reason reason)
-{
-	return bench->guards.asked & 1u << reason;
-}
-
 /* Before the homes are watched. */
 static enum guards_reason reason_at_start(const struct bench *bench)
 {
@@ -534,6 +536,35 @@ static int run(struct inquiry *inq)
 		bench->start.looks += !bench->runner.interrupted;
 	return r;
 }
+
+/* Would it be firm with what was caught, which is not told yet? */
+static bool firm_as_caught(const struct bench *bench)
+{
+	const struct level *telling = &bench->homes.levels[telling_level(bench)];
+	AUTO(verdict_deinit) struct verdict verdict = { 0 };
+	struct evidence_list list = { 0 }; /* borrows what it has */
+
+	VEC_FOREACH (&bench->ret->evidence.list, e)
+		VEC_PUSH(&list.list, *e);
+	VEC_FOREACH (&telling->observations, observation)
+		if (observation->write.write)
+			VEC_PUSH(&list.list, observation->write);
+	judge_evidence(&list, &verdict);
+	VEC_DEINIT(&list.list);
+	return verdict.firm;
+}
+
+/* Where the crash alone is judged firmly, and what was caught speaks of somebody else, who is in
+ * doubt. */
+static bool overrun_applies(struct inquiry *inq, struct said *why)
+{
+	return applies(inq, why) && guards_reason(inq->bench) == GUARDS_OVERRUN &&
+	       !firm_as_caught(inq->bench);
+}
+
+EXPERIMENT(overrun_guards, .name = "guards", .question = QUESTION_WHO, .kind = EXPERIMENT_GUARDS,
+	   .chance = 0.5, .refines = true, .repeats = true, .applies = overrun_applies,
+	   .price = price, .run = run);
 
 EXPERIMENT(guards, .name = "guards", .question = QUESTION_WHO, .kind = EXPERIMENT_GUARDS,
 	   .chance = 0.5, .repeats = true, .applies = applies, .price = price, .run = run);

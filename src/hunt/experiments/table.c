@@ -9,11 +9,11 @@ extern const struct experiment_ops experiment_first_failure, experiment_rate, ex
 	experiment_crash_record, experiment_guards_first, experiment_fences,
 	experiment_silent_fences, experiment_who_fences, experiment_growth,
 	experiment_from_evidence, experiment_look, experiment_homes, experiment_copies,
-	experiment_allocator_probe, experiment_guards, experiment_neighbours,
-	experiment_left_frames, experiment_refcount, experiment_over_release, experiment_race,
-	experiment_truncation, experiment_shut, experiment_fill_freed, experiment_fill_fresh,
-	experiment_silent_fill, experiment_machine, experiment_alone, experiment_clash,
-	experiment_how_often;
+	experiment_allocator_probe, experiment_overrun_guards, experiment_guards,
+	experiment_neighbours, experiment_left_frames, experiment_refcount, experiment_over_release,
+	experiment_race, experiment_truncation, experiment_shut, experiment_fill_freed,
+	experiment_fill_fresh, experiment_silent_fill, experiment_machine, experiment_alone,
+	experiment_clash, experiment_how_often;
 
 const struct experiment_ops *const experiments[] = {
 	&experiment_first_failure,
@@ -35,6 +35,7 @@ const struct experiment_ops *const experiments[] = {
 	&experiment_homes,
 	&experiment_copies,
 	&experiment_allocator_probe,
+	&experiment_overrun_guards,
 	&experiment_guards,
 	&experiment_refcount,
 	&experiment_over_release,

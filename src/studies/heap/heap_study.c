@@ -90,7 +90,8 @@ static uint64_t found(const struct heap *heap)
 
 	VEC_FOREACH (&heap->report->findings, finding)
 		if (!finding->continued && finding->kind != HEAP_MISMATCHED_FREE &&
-		    finding->trials > most)
+		    finding->trials > most &&
+		    (!heap->request->damage || finding->kind <= HEAP_WRITE_AFTER_FREE))
 			most = finding->trials;
 	return most;
 }

@@ -37,6 +37,7 @@ struct heap_request {
 	unsigned int trials_max;
 	unsigned int
 		found_enough; /* trials with the same finding that are enough; 0: all are run */
+	bool damage;	      /* only damage counts among them: a wrong free is known already */
 	/* Poison by chance: it ends when somebody is suspected with this p; 0: not before all
 	 * trials are run. */
 	double suspect_p;

@@ -21,13 +21,11 @@ static int run(const struct invocation *inv, struct err *err)
 	if (r < 0)
 		return r;
 	if (options->common.json)
-		r = report_doctor_json(&diagnosis, stdout, err);
+		report_doctor_json(&diagnosis, stdout);
 	else
 		report_doctor_text(&diagnosis, common_colour(), stdout);
 	usable = diagnosis.usable;
 	doctor_deinit(&diagnosis);
-	if (r < 0)
-		return r;
 	return usable ? EXIT_AS_EXPECTED : EXIT_FOUND;
 }
 

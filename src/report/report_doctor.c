@@ -1,6 +1,5 @@
 #include "report/report_doctor.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/auto.h"
@@ -127,18 +126,11 @@ static json_t *program_json(const struct diagnosis *diagnosis)
 		      KEY("checks", JSON_LIST(&diagnosis->program, finding_json)));
 }
 
-int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err *err)
+void report_doctor_json(const struct diagnosis *diagnosis, FILE *out)
 {
-	json_t *document =
-		OBJECT(KEY("schema", "redhand/doctor/1"), MEMBERS(diagnosis, usable),
-		       KEY("watchers", text_or_null(diagnosis->watchers)),
-		       KEY("checks", JSON_LIST(&diagnosis->machine, finding_json)),
-		       KEY("program", OR_NULL(diagnosis->facts, program_json(diagnosis))));
-	int r = json_dumpf(document, out, JSON_INDENT(2) | JSON_ENSURE_ASCII);
-
-	json_decref(document);
-	if (r < 0)
-		return err_set(err, -EIO, "cannot write the JSON document");
-	put(out, "\n");
-	return 0;
+	json_print(OBJECT(KEY("schema", "redhand/doctor/1"), MEMBERS(diagnosis, usable),
+			  KEY("watchers", text_or_null(diagnosis->watchers)),
+			  KEY("checks", JSON_LIST(&diagnosis->machine, finding_json)),
+			  KEY("program", OR_NULL(diagnosis->facts, program_json(diagnosis)))),
+		   out);
 }

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/err.h"
 #include "model/finding.h"
 
 /* The diagnosis for a reader: a line each with ok, limited or no, and below those that are not ok
@@ -11,4 +10,4 @@
 void report_doctor_text(const struct diagnosis *diagnosis, bool colour, FILE *out);
 
 /* The same as one JSON document, schema redhand/doctor/1. */
-int report_doctor_json(const struct diagnosis *diagnosis, FILE *out, struct err *err);
+void report_doctor_json(const struct diagnosis *diagnosis, FILE *out);

@@ -22,6 +22,40 @@ bool write_same_site(const struct write_seen *a, const struct write_seen *b)
 						  : left->function == right->function);
 }
 
+/* glibc's: the lock (1, or 2 with threads that wait; of some kinds the owner), a count, the owner's
+ * thread number, how many use it, its kind (sysdeps/nptl/bits/struct_mutex.h). */
+static bool is_held(const struct write_seen *w, int64_t offset)
+{
+	int64_t at = offset - w->block.offset;
+	int32_t mutex[5];
+
+	if (at < 0 || at + (int64_t)sizeof(mutex) > (int64_t)w->block.bytes.len)
+		return false;
+	memcpy(mutex, w->block.bytes.data + at, sizeof(mutex));
+	return w->tid > 0 && mutex[2] == w->tid && mutex[3] > 0 && (mutex[4] & ~0x3ff) == 0 &&
+	       (mutex[0] == 1 || mutex[0] == 2 || (mutex[0] & 0x3fffffff) == w->tid);
+}
+
+int64_t write_mutex(const struct write_seen *w)
+{
+	int64_t end = w->block.offset + (int64_t)w->block.bytes.len;
+
+	for (int64_t at = (w->block.offset + WORD - 1) / WORD * WORD; at < end; at += WORD)
+		if (at >= 0 && is_held(w, at))
+			return at;
+	return -1;
+}
+
+int write_shares_mutex(const struct write_seen *holder, const struct write_seen *other)
+{
+	int64_t at = write_mutex(holder);
+
+	if (at < 0 || !home_same(&holder->home, &other->home) || at < other->block.offset ||
+	    at + 40 > other->block.offset + (int64_t)other->block.bytes.len)
+		return -1;
+	return is_held(other, at);
+}
+
 static const struct write_seen *shown(const struct evidence *e, bool failing)
 {
 	return e->kind == EVIDENCE_WRITE && e->failing == failing && e->write->block.bytes.len > 0

@@ -59,5 +59,13 @@ bool beside_odd(const struct beside *beside, const struct beside_row *row, unsig
 const char *beside_moment_name(enum beside_moment moment);
 const char *beside_difference_name(enum beside_difference difference);
 
+/* Where in the block a pthread mutex lies that the thread held at this store: its number stands in
+ * it. -1: none among the bytes that were recorded. */
+int64_t write_mutex(const struct write_seen *write);
+
+/* Did the other one's thread hold that mutex of `holder` at its own store? -1: its bytes are not
+ * known. */
+int write_shares_mutex(const struct write_seen *holder, const struct write_seen *other);
+
 /* Was it the same instruction of the same function? */
 bool write_same_site(const struct write_seen *a, const struct write_seen *b);

@@ -62,7 +62,7 @@ const struct sentence_row words_evidence_rows[] = {
 	{ "side:inside", "inside" },
 	{ "evidence:canary", "{0} damaged byte{0:s} {1} {2}, from offset {3}[; whole at '{4}', broken at '{5}'][, written by {6}]" },
 	{ "evidence:mapping", "{0?{0}|a file} was mapped with {1} bytes and has {2} now[; process {3} of trial {4} made it shorter with {5?{5}|an unknown call}][ in {6}]" },
-	{ "evidence:odds", "{8?its result or output differed |it failed }{0?in another way }in {1} of {2} trials in which {3}, held garbage when it was allocated, and in {4} of {5} in which it held zeros (p = {6:.2g})[; allocated by {7}]" },
+	{ "evidence:odds", "{8?its result or output differed |it failed }{0?in another way }in {1} of {2} trials in which {3} held garbage when it was allocated, and in {4} of {5} in which it held zeros (p = {6:.2g})[; allocated by {7}]" },
 	{ "evidence:fault-value", "the {0?divisor|pointer} was {1:x}[, read from {2}]{3?, returned by {4?{4}|a call}}{5?, an argument of the function}" },
 	{ "evidence:account", "references in {0}{1?: {1*; }}" },
 	{ "reference-party", "{0} acquired {1} and released {2}" },

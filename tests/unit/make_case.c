@@ -265,10 +265,18 @@ static void payloads(struct case_store *cs, const char *path)
 	judge(cs);
 }
 
+/* The first thread holds a mutex at the start of the block, the second does not. */
 static void race(struct case_store *cs)
 {
-	for (uint64_t i = 1; i <= 3; i++)
-		add(cs, made_race(i, true));
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct evidence e = made_race(i, true);
+		int32_t mutex[10] = { 1, 0, e.race->first->tid, 1 };
+
+		strbuf_add(&e.race->first->block.bytes, mutex, sizeof(mutex));
+		memset(mutex, 0, sizeof(mutex));
+		strbuf_add(&e.race->second->block.bytes, mutex, sizeof(mutex));
+		add(cs, e);
+	}
 	judge(cs);
 }
 

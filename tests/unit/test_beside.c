@@ -2,11 +2,13 @@
  * A block in a failing run beside the same block in runs that passed: which moments, which
  * differences.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -194,6 +196,58 @@ static void fields_have_their_names(void **state)
 	end(&a);
 }
 
+/* The C library's own mutexes, as they are in memory. */
+static void a_mutex_in_the_block_says_who_held_it(void **state)
+{
+	static const int kinds[] = { PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE,
+				     PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct evidence one = made_write((struct made_write){ .trial = 1, .width = 1 });
+		struct evidence two = made_write((struct made_write){ .trial = 1, .width = 1 });
+		struct {
+			uint64_t before[3];
+			pthread_mutex_t mutex;
+		} block = { .before = { 1, (uint64_t)gettid(), 1 } };
+		pthread_mutexattr_t attributes;
+
+		assert_int_equal(pthread_mutexattr_init(&attributes), 0);
+		assert_int_equal(pthread_mutexattr_settype(&attributes, kinds[i]), 0);
+		assert_int_equal(pthread_mutexattr_setprotocol(&attributes,
+							       i % 2 ? PTHREAD_PRIO_INHERIT
+								     : PTHREAD_PRIO_NONE),
+				 0);
+		assert_int_equal(pthread_mutex_init(&block.mutex, &attributes), 0);
+		one.write->tid = gettid();
+		two.write->tid = gettid() + 1;
+		/* Free, and the numbers before it are none. */
+		strbuf_clear(&one.write->block.bytes);
+		strbuf_add(&one.write->block.bytes, &block, sizeof(block));
+		assert_int_equal(write_mutex(one.write), -1);
+		strbuf_clear(&two.write->block.bytes);
+		strbuf_add(&two.write->block.bytes, &block, sizeof(block));
+		assert_int_equal(pthread_mutex_lock(&block.mutex), 0);
+		strbuf_clear(&one.write->block.bytes);
+		strbuf_add(&one.write->block.bytes, &block, sizeof(block));
+		one.write->block.offset = two.write->block.offset = 0;
+		assert_int_equal(write_mutex(one.write), 24);
+		/* The other one wrote without it; of bytes that end before it nobody knows. */
+		assert_int_equal(write_shares_mutex(one.write, two.write), 0);
+		assert_int_equal(write_shares_mutex(two.write, one.write), -1);
+		two.write->block.bytes.len = 32;
+		assert_int_equal(write_shares_mutex(one.write, two.write), -1);
+		/* Where its thread waits for it, it is the first one's. */
+		two.write->block.bytes.len = 0;
+		strbuf_add(&two.write->block.bytes, &block, sizeof(block));
+		assert_int_equal(write_mutex(two.write), -1);
+		assert_int_equal(write_shares_mutex(one.write, two.write), 0);
+		assert_int_equal(pthread_mutex_unlock(&block.mutex), 0);
+		evidence_deinit(&one);
+		evidence_deinit(&two);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +258,7 @@ int main(void)
 		cmocka_unit_test(no_difference_of_another_moment),
 		cmocka_unit_test(addresses_alike_but_for_the_run),
 		cmocka_unit_test(fields_have_their_names),
+		cmocka_unit_test(a_mutex_in_the_block_says_who_held_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,7 +294,24 @@ bool has_race(const struct page *page)
 	return told_race(page->inv) != NULL;
 }
 
-static void put_thread(const struct page *page, const char *which, const struct write_seen *w)
+/* Of locks only a mutex is seen that lies in the same block. */
+static void put_mutex(const struct page *page, const struct write_seen *w,
+		      const struct write_seen *other)
+{
+	int64_t own = write_mutex(w), others = other ? write_mutex(other) : -1;
+
+	if (own >= 0)
+		el_txtf(page->h, "p", NULL, "It held the mutex at offset %" PRId64 " of the block.",
+			own);
+	else if (others >= 0 && write_shares_mutex(other, w) == 0)
+		el_txtf(page->h, "p", "bad",
+			"It did not hold the mutex at offset %" PRId64
+			" of the block, which the other thread held when it wrote.",
+			others);
+}
+
+static void put_thread(const struct page *page, const char *which, const struct write_seen *w,
+		       const struct write_seen *other)
 {
 	if (!w)
 		return;
@@ -303,6 +320,7 @@ static void put_thread(const struct page *page, const char *which, const struct 
 		w->thread ? w->thread : "");
 	if (w->instruction)
 		el_txt(page->h, "code", "instruction", w->instruction);
+	put_mutex(page, w, other);
 	put_site(page, &w->writer);
 	el_end(page->h);
 }
@@ -317,10 +335,13 @@ void page_race(const struct page *page)
 	el_txtf(page->h, "p", NULL, "Trial %" PRIu64 ": %s.", e->trial, words);
 	draw_race(page->h, e->race);
 	el(page->h, "div", "class", "pair", NULL);
-	put_thread(page, "Reads", e->race->read);
-	put_thread(page, "Writes", e->race->first);
-	put_thread(page, "Writes over it", e->race->second);
+	put_thread(page, "Reads", e->race->read, e->race->first);
+	put_thread(page, "Writes", e->race->first, e->race->second);
+	put_thread(page, "Writes over it", e->race->second, e->race->first);
 	el_end(page->h);
+	el_txt(page->h, "p", "dim",
+	       "Of locks only a mutex of the C library is seen that lies in the same block as the "
+	       "word, among the bytes that were recorded. Others are not looked at.");
 }
 
 static const struct host_signs *host_signs(const struct investigation *inv)
@@ -414,7 +435,8 @@ void page_machine(const struct page *page)
 	if (signs)
 		put_signs(page, signs);
 	else
-		el_txt(page->h, "p", NULL, "Nobody asked: no memory test, no comparison of cores.");
+		el_txt(page->h, "p", NULL,
+		       "It was not looked at: no memory test, no comparison of cores.");
 	if (page->inv->counted && s->slots.count > 0) {
 		put_nodes(page);
 		put_slots(page);

@@ -44,18 +44,24 @@ static void fact_end(const struct page *page)
 	el_end(page->h);
 }
 
-/* As a sentence of its own; how often it was caught stands further down. */
-static void put_sentence(const struct page *page, const struct verdict *v)
+/* As a sentence of its own; how often it was caught stands further down. NULL: a damaged case. */
+static char *sentence_alone(const struct verdict *v, const struct said *sentence)
 {
-	AUTO(mem_freep) char *text = words_plainly(&v->sentence);
+	char *text = words_plainly(sentence);
 	char *count = text && v->watched > 0 ? strstr(text, "; caught in ") : NULL;
 
-	if (!text) /* a damaged case */
-		return;
 	if (count)
 		*count = '\0';
+	return text;
+}
+
+static void put_sentence(const struct page *page, const struct verdict *v)
+{
+	AUTO(mem_freep) char *text = sentence_alone(v, &v->sentence);
+
 	words_capital(text);
-	txtf(page->h, "%s.", text);
+	if (text)
+		txtf(page->h, "%s.", text);
 }
 
 static void put_what(const struct page *page)
@@ -132,7 +138,12 @@ static void put_home(const struct page *page)
 	}
 	put_field(page, home);
 	if (block && block->allocated.count > 0) {
-		el_txtf(page->h, "span", "dim", " (%" PRIu64 " bytes, allocated by ", block->size);
+		txt(page->h, " ");
+		if (block->size > 0)
+			el_txtf(page->h, "span", "dim", "(%" PRIu64 " bytes, allocated by ",
+				block->size);
+		else
+			el_txt(page->h, "span", "dim", "(allocated by ");
 		put_place(page, &block->allocated);
 		el_txt(page->h, "span", "dim", ")");
 	}
@@ -197,7 +208,7 @@ static void put_sure(const struct page *page)
 		el(page->h, "div", NULL);
 		txtf(page->h, "%zu of %zu other explanations are ruled out, %zu not tested (",
 		     excluded, others, verdict_count(v, LEDGER_UNTESTED, &others));
-		el_link(page->h, NULL, "ledger", "#ledger");
+		el_link(page->h, NULL, "explanations", "#ledger");
 		txt(page->h, ")");
 		el_end(page->h);
 	}
@@ -294,12 +305,12 @@ static void put_doubts(const struct page *page)
 	put_said(page, &v->doubts);
 	put_said(page, &v->open);
 	VEC_FOREACH (&v->alternatives, other) {
-		AUTO(mem_freep) char *sentence = words_of(&other->sentence);
+		AUTO(mem_freep) char *sentence = sentence_alone(v, &other->sentence);
 		AUTO(mem_freep) char *tell = words_of(&other->tell_apart);
 
 		el(page->h, "li", NULL);
 		txtf(page->h, "Or %s: %s. To tell them apart: %s.", words_class(other->class),
-		     sentence, tell);
+		     sentence ? sentence : "", tell);
 		el_end(page->h);
 	}
 	el_end(page->h);

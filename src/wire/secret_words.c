@@ -3,15 +3,15 @@
 #include <string.h>
 
 /* Anywhere in a name. */
-static const char *const parts[] = { "secret",	      "token",	   "passw",   "passphrase",
-				     "credential",    "apikey",	   "privkey", "privatekey",
-				     "accesskey",     "authkey",   "bearer",  "webhook",
-				     "authorization", "sessionid", "sessid" };
+#define PARTS                                                                           \
+	"secret|token|passw|passphrase|credential|apikey|privkey|privatekey|accesskey|" \
+	"authkey|bearer|webhook|authorization|sessionid|sessid"
 
-/* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. */
-static const char *const whole[] = { "key",	"keys",	 "pass",    "pwd", "pw",  "auth",
-				     "cred",	"creds", "jwt",	    "pat", "dsn", "cookie",
-				     "cookies", "otp",	 "private", "pem", "salt" };
+/* As a word of its own: SSH_KEY and --key, but not KEYBOARD or MONKEY. Where one begins with
+ * another, the longer is first. */
+#define WORDS                                                                              \
+	"keys|key|pass|pwd|pw|auth|creds|cred|jwt|pat|dsn|cookies|cookie|otp|private|pem|" \
+	"salt"
 
 /* Look like one and are none. */
 static const char *const harmless[] = { "PWD", "OLDPWD" };
@@ -31,15 +31,19 @@ static bool is_word(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* How much of `name` is `word`, whatever the case; 0: it is another. */
-static size_t match(const char *name, size_t len, const char *word)
+/* How much of `text` is one of the words in a list (a|b); 0: none. */
+static size_t match(const char *text, size_t len, const char *list, bool exactly)
 {
-	size_t i;
-
-	for (i = 0; word[i]; i++)
-		if (i >= len || lower(name[i]) != word[i])
+	for (size_t i = 0;; list += i + 1) {
+		for (i = 0; i < len && list[i] && list[i] != '|'; i++)
+			if ((exactly ? text[i] : lower(text[i])) != list[i])
+				break;
+		if (!list[i] || list[i] == '|')
+			return i;
+		i += strcspn(list + i, "|");
+		if (!list[i])
 			return 0;
-	return i;
+	}
 }
 
 /* secretKey and APIkey are two words each: a change of case begins one, too. */
@@ -57,19 +61,12 @@ static bool ends_word(const char *name, size_t len, size_t at)
 
 static bool secret_at(const char *name, size_t len, size_t at)
 {
-	size_t i, span;
+	size_t span;
 
-	for (i = 0; i < COUNT(parts); i++)
-		if (match(name + at, len - at, parts[i]))
-			return true;
-	if (!begins_word(name, at))
-		return false;
-	for (i = 0; i < COUNT(whole); i++) {
-		span = match(name + at, len - at, whole[i]);
-		if (span && ends_word(name, len, at + span))
-			return true;
-	}
-	return false;
+	if (match(name + at, len - at, PARTS, false))
+		return true;
+	span = begins_word(name, at) ? match(name + at, len - at, WORDS, false) : 0;
+	return span && ends_word(name, len, at + span);
 }
 
 /* The letters that the names above begin with: most of a name is none of them. */
@@ -178,20 +175,6 @@ static bool is_mixed(const char *text, size_t len)
 	return digits > 0 && digits < len;
 }
 
-/* How much of `text` is one of the words in a list (a|b), exactly; 0: none. */
-static size_t match_one(const char *text, const char *list)
-{
-	size_t len = strcspn(list, "|");
-
-	while (strncmp(text, list, len) != 0) {
-		if (!list[len])
-			return 0;
-		list += len + 1;
-		len = strcspn(list, "|");
-	}
-	return len;
-}
-
 /* Tokens that say themselves what they are, whatever name they have: how each begins, how many
  * characters follow at least, and which there are besides letters and digits. */
 static const struct {
@@ -207,7 +190,7 @@ static const struct {
 static struct secret_span token_at(const char *word, size_t at)
 {
 	for (size_t i = 0; i < COUNT(tokens); i++) {
-		size_t start = match_one(word + at, tokens[i].starts), len = start;
+		size_t start = match(word + at, SIZE_MAX, tokens[i].starts, true), len = start;
 
 		while (start && word[at + len] &&
 		       (is_word(word[at + len]) || strchr(tokens[i].more, word[at + len])))
@@ -278,7 +261,7 @@ static bool is_tool(const char *word, char option, bool next)
 		if (word[i] == '/')
 			return is_tool(word + i + 1, option, next);
 	for (i = 0; i < COUNT(tools); i++) {
-		end = match_one(word, tools[i].names);
+		end = match(word, len, tools[i].names, true);
 		while (end && end < len && (is_word(word[end]) || word[end] == '-'))
 			end++;
 		if (end && end == len &&
@@ -335,8 +318,8 @@ static struct secret_span attached_at(const char *word, const struct secret_befo
 static bool is_passed(const char *word, size_t start, size_t end)
 {
 	return end - start == 4 && start > 1 && word[start - 1] == ' ' &&
-	       match(word + start, 4, "pass") &&
-	       match(word + name_start(word, start - 1), 5, "-pass");
+	       match(word + start, 4, "pass", false) &&
+	       match(word + name_start(word, start - 1), 5, "-pass", false);
 }
 
 /* NAME: VALUE of a header, "NAME" : VALUE of JSON, or a word that is NAME:VALUE; the colon is at
@@ -365,8 +348,8 @@ static struct secret_span header_at(const char *word, size_t at)
 static bool signs_url(const char *word, size_t start, size_t end)
 {
 	return start > 0 && (word[start - 1] == '?' || word[start - 1] == '&') &&
-	       ((end - start >= 3 && match(word + end - 3, 3, "sig")) ||
-		(end - start >= 9 && match(word + end - 9, 9, "signature")));
+	       ((end - start >= 3 && match(word + end - 3, 3, "sig", false)) ||
+		(end - start >= 9 && match(word + end - 9, 9, "signature", false)));
 }
 
 /* A port, perhaps. */
@@ -521,19 +504,9 @@ static void hide_place(const struct secret_value *value, char *bytes, size_t len
 
 static void hide_copies(const struct secret_value *value, const char *text, char *bytes, size_t len)
 {
-	char *at = bytes, *end = bytes + len;
-
-	while (value->len <= (size_t)(end - at)) {
-		at = memchr(at, text[0], (size_t)(end - at) - value->len + 1);
-		if (!at)
-			return;
-		if (!memcmp(at, text, value->len)) {
-			cover(bytes, len, (size_t)(at - bytes), value->bytes);
-			at += value->len;
-		} else {
-			at++;
-		}
-	}
+	for (size_t at = 0; at + value->len <= len; at++)
+		if (bytes[at] == text[0] && !memcmp(bytes + at, text, value->len))
+			cover(bytes, len, at, value->bytes);
 }
 
 /* In memory a copy may begin or end in the middle, be longer than what was copied, or be
@@ -583,7 +556,8 @@ void secrets_hide(const struct secrets *secrets, char *bytes, size_t len, uint64
 		hide_place(value, bytes, len, address);
 		if (value->len < SECRET_SHORTEST)
 			continue;
-		hide_copies(value, text, bytes, len);
+		if (!address || value->bytes > value->len)
+			hide_copies(value, text, bytes, len);
 		if (!address)
 			hide_rests(value, text, bytes, len);
 	}

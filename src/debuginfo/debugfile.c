@@ -1,8 +1,8 @@
 #include "debuginfo/debugfile.h"
 
-#include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,33 @@ static void elf_endp(Elf **elf)
 	(void)elf_end(*elf);
 }
 
+bool debugfile_strings_end(Dwarf *dwarf)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *section = NULL;
+	size_t names = 0;
+
+	(void)elf_getshdrstrndx(elf, &names);
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+		const Elf_Data *data;
+
+		if (!name ||
+		    (strcmp(name, ".debug_str") != 0 && strcmp(name, ".debug_line_str") != 0))
+			continue;
+		if (header.sh_flags & SHF_COMPRESSED)
+			(void)elf_compress(section, 0, 0); /* as libdw has done */
+		data = elf_getdata(section, NULL);
+		if (data && data->d_buf && data->d_size > 0 &&
+		    ((const char *)data->d_buf)[data->d_size - 1] != '\0')
+			return false;
+	}
+	return true;
+}
+
 void debugfile_read_lines(Elf *elf, bool *ret_units, bool *ret_lines)
 {
 	Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
@@ -30,7 +57,9 @@ void debugfile_read_lines(Elf *elf, bool *ret_units, bool *ret_lines)
 	size_t header_size;
 	bool units = false, lines = false;
 
-	for (int i = 0; dwarf && !lines && i < UNITS_TRIED; i++) {
+	bool whole = dwarf && debugfile_strings_end(dwarf);
+
+	for (int i = 0; whole && !lines && i < UNITS_TRIED; i++) {
 		Dwarf_Lines *table;
 		Dwarf_Die die;
 		size_t count;

@@ -1,12 +1,15 @@
 #pragma once
 
-#include <libelf.h>
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 
 #include "model/program_file.h"
 
 /* Debug information in a file, and the separate file that may hold it instead.
  * Private to debuginfo/. */
+
+/* Does each section of strings end with the end of one? libdw reads on until a string ends. */
+bool debugfile_strings_end(Dwarf *dwarf);
 
 /* Are there DWARF units, and can a line table be read? Tried, not told from section names. */
 void debugfile_read_lines(Elf *elf, bool *ret_units, bool *ret_lines);

@@ -9,6 +9,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/vec.h"
+#include "debuginfo/debugfile.h"
 #include "debuginfo/scope_name.h"
 
 /* Nesting of DIEs that is still followed; compilers stay far below, damaged files may not. */
@@ -65,7 +66,7 @@ struct lines *lines_new(struct Dwfl_Module *mod)
 	Dwarf_Die die, sub;
 	uint8_t type;
 
-	if (!dwarf)
+	if (!dwarf || !debugfile_strings_end(dwarf))
 		return NULL;
 	lines = mem_alloc(sizeof(*lines));
 	lines->bias = bias;

@@ -8,6 +8,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/command.h"
+#include "debuginfo/debugfile.h"
 #include "debuginfo/demangle.h"
 #include "debuginfo/types_inside.h"
 
@@ -51,7 +52,7 @@ int types_open(const char *path, struct types **ret, struct err *err)
 	mod = module_dwfl(types->module, &bias);
 	dwarf = dwfl_module_getdwarf(mod, &dwarf_bias);
 	types->bias = dwarf_bias - bias;
-	if (dwarf)
+	if (dwarf && debugfile_strings_end(dwarf))
 		add_units(types, dwarf);
 	*ret = TAKE(types);
 	return 0;

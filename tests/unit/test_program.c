@@ -436,6 +436,29 @@ static void test_damaged(void **state)
 	damage_and_read(PROGRAMS_DIR "/program-debug");
 }
 
+/* libdw would read behind the section: found by tests/fuzz/fuzz_elf.c. */
+static void test_strings_without_end(void **state)
+{
+	static const char *const sections[] = { ".debug_str", ".debug_line_str" };
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/endless", work);
+	for (size_t i = 0; i < 2; i++) {
+		struct program_facts facts;
+
+		run("objcopy --dump-section %s='%s/strings' '" PROGRAMS_DIR
+		    "/program-debug' /dev/null",
+		    sections[i], work);
+		run("truncate -s -1 '%s/strings' && printf x >>'%s/strings'", work, work);
+		run("cd '%s' && objcopy --update-section %s=strings '" PROGRAMS_DIR
+		    "/program-debug' endless",
+		    work, sections[i]);
+		assert_int_equal(program_read(path, &facts, NULL), 0);
+		assert_int_equal(facts.kind, PROGRAM_ELF);
+		assert_false(facts.lines);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_programs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_find, setup, teardown),
 		cmocka_unit_test(test_damaged),
+		cmocka_unit_test_setup_teardown(test_strings_without_end, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

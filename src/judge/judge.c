@@ -140,8 +140,7 @@ static const struct evidence *find_crash(const struct facts *facts, const struct
 			continue;
 		if (proof && proof->main->trial == e->trial)
 			return e;
-		if (!first)
-			first = e;
+		first = first ?: e;
 	}
 	return first;
 }
@@ -164,26 +163,18 @@ static void add_step(struct verdict *ret, const char *what, const struct stack *
 
 static const char *writer_step(enum verdict_class class)
 {
-	switch (class) {
-	case VERDICT_DANGLING_HOLDER:
-		return "step:stored";
-	case VERDICT_DOUBLE_FREE:
-		return "step:freed-again";
-	case VERDICT_INVALID_FREE:
-		return "step:freed-wrong";
-	case VERDICT_OVER_RELEASE:
-		return "step:given-back";
-	case VERDICT_MAPPING_TRUNCATED:
-		return "step:shortened";
-	case VERDICT_LEAK_GROWTH:
-		return "step:growth";
-	case VERDICT_STALE_CACHED_VALUE:
-		return "step:slot";
-	case VERDICT_RACE:
-		return "step:second-thread";
-	default:
-		return "step:bad-write";
-	}
+	static const char *const steps[VERDICT_CLASSES] = {
+		[VERDICT_DANGLING_HOLDER] = "step:stored",
+		[VERDICT_DOUBLE_FREE] = "step:freed-again",
+		[VERDICT_INVALID_FREE] = "step:freed-wrong",
+		[VERDICT_OVER_RELEASE] = "step:given-back",
+		[VERDICT_MAPPING_TRUNCATED] = "step:shortened",
+		[VERDICT_LEAK_GROWTH] = "step:growth",
+		[VERDICT_STALE_CACHED_VALUE] = "step:slot",
+		[VERDICT_RACE] = "step:second-thread",
+	};
+
+	return steps[class] ?: "step:bad-write";
 }
 
 static void add_first_use(const struct facts *facts, struct verdict *ret)

@@ -61,15 +61,10 @@ bool ledger_would_tell(const struct verdict *verdict, enum experiment_kind kind)
 
 static uint32_t suggested_by_fault(enum fault_class fault)
 {
-	switch (fault) {
-	case FAULT_FREED:
-	case FAULT_RECYCLED:
-		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
-	case FAULT_MAPPING_SHRANK:
-		return BIT(HYP_MAPPING);
-	default:
-		return 0;
-	}
+	bool freed = fault == FAULT_FREED || fault == FAULT_RECYCLED;
+
+	return freed ? BIT(HYP_DANGLING) | BIT(HYP_STALE)
+		     : (fault == FAULT_MAPPING_SHRANK) * BIT(HYP_MAPPING);
 }
 
 static uint32_t suggested_by_report(enum reported_kind kind)
@@ -95,33 +90,24 @@ static uint32_t suggested_by_report(enum reported_kind kind)
 /* The explanations that a piece speaks for, firmly or not. */
 static uint32_t suggests(const struct evidence *e)
 {
-	switch (e->kind) {
-	case EVIDENCE_CRASH:
+	static const uint32_t sets[EVIDENCE_KINDS] = {
+		[EVIDENCE_OVER_READ] = BIT(HYP_OVER_READ),
+		[EVIDENCE_FREED_USE] = BIT(HYP_DANGLING) | BIT(HYP_STALE),
+		[EVIDENCE_HOLDER] = BIT(HYP_DANGLING) | BIT(HYP_STALE),
+		[EVIDENCE_ACCOUNT] = BIT(HYP_DANGLING) | BIT(HYP_STALE),
+		[EVIDENCE_BAD_FREE] = BIT(HYP_DOUBLE_FREE),
+		[EVIDENCE_MAPPING] = BIT(HYP_MAPPING),
+		[EVIDENCE_ODDS] = BIT(HYP_UNINITIALISED),
+		[EVIDENCE_GROWTH] = BIT(HYP_GROWTH),
+		[EVIDENCE_RACE] = BIT(HYP_RACE),
+	};
+
+	if (e->kind == EVIDENCE_CRASH)
 		return suggested_by_fault(e->crash->fault);
-	case EVIDENCE_CANARY:
+	if (e->kind == EVIDENCE_CANARY)
 		return e->canary->side == CANARY_FREED ? BIT(HYP_STALE) : BIT(HYP_OVERFLOW);
-	case EVIDENCE_OVER_READ:
-		return BIT(HYP_OVER_READ);
-	case EVIDENCE_REPORTED:
-		return suggested_by_report(e->reported->kind);
-	case EVIDENCE_FREED_USE:
-	case EVIDENCE_HOLDER:
-		return BIT(HYP_DANGLING) | BIT(HYP_STALE);
-	case EVIDENCE_BAD_FREE:
-		return BIT(HYP_DOUBLE_FREE);
-	case EVIDENCE_MAPPING:
-		return BIT(HYP_MAPPING);
-	case EVIDENCE_ODDS:
-		return BIT(HYP_UNINITIALISED);
-	case EVIDENCE_ACCOUNT:
-		return BIT(HYP_STALE) | BIT(HYP_DANGLING);
-	case EVIDENCE_GROWTH:
-		return BIT(HYP_GROWTH);
-	case EVIDENCE_RACE:
-		return BIT(HYP_RACE);
-	default:
-		return 0;
-	}
+	return e->kind == EVIDENCE_REPORTED ? suggested_by_report(e->reported->kind)
+					    : sets[e->kind];
 }
 
 const char *ledger_id(enum explanation explanation)

@@ -69,11 +69,11 @@ static void add_unset(const struct facts *facts, struct verdict *ret)
 /* A crash that says by itself what it is, and that came in a trial which an observer disturbed. */
 static void add_observed(const struct facts *facts, struct verdict *ret)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_CRASH && evidence_observed(e)) {
-			SAY_TOO(&ret->open, "lead:observed", said_evidence(e), said_number(e->id));
-			return;
-		}
+	const struct evidence *seen =
+		VEC_FIND(&facts->list->list, e, e->kind == EVIDENCE_CRASH && evidence_observed(e));
+
+	if (seen)
+		SAY_TOO(&ret->open, "lead:observed", said_evidence(seen), said_number(seen->id));
 }
 
 static void add_open_hypotheses(struct verdict *ret)
@@ -268,10 +268,7 @@ static void say_plain(const struct facts *facts, struct said *ret)
 
 static const struct evidence *report_in(const struct facts *facts)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_REPORTED && e->failing)
-			return e;
-	return NULL;
+	return VEC_FIND(&facts->list->list, e, e->kind == EVIDENCE_REPORTED && e->failing);
 }
 
 static void after_plain(const struct failure_seen *f, struct said *ret)

@@ -15,192 +15,110 @@
 
 #define BUT(set, hypothesis) ((set) & ~BIT(hypothesis))
 
+#define RULE(verdict, explanation, what, ...)                                                   \
+	{                                                                                       \
+		.class = VERDICT_##verdict, .hypothesis = (explanation), .weigh = weigh_##what, \
+		.tell = tell_##what, __VA_ARGS__                                                \
+	}
+/* Of a store that was caught: no other way is left in which the value came there. */
+#define STORE(verdict, explanation, ...)                                                 \
+	RULE(verdict, explanation, write, .excludes = BUT(EVERY_OTHER_WAY, explanation), \
+	     .by_watching = true, __VA_ARGS__)
+
 const struct rule rules[] = {
 	/* An update that was lost is why a block was freed too early, or twice. */
 	/* Needs two threads that wrote the field within the window, without a common lock; an
 	 * update that was lost. */
-	{ .class = VERDICT_RACE,
-	  .hypothesis = HYP_RACE,
-	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
-		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
-		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
-	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE) |
-		    BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
-		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
-	  .by_watching = true,
-	  .weigh = weigh_race,
-	  .tell = tell_race },
+	RULE(RACE, HYP_RACE, race,
+	     .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) | BIT(HYP_CACHED) |
+			 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) |
+			 BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	     .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE) |
+		       BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
+		       BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
+	     .by_watching = true),
 	/* Needs a count of references that went on after its block was freed, and one function
 	 * that gave back more than it took. */
-	{ .class = VERDICT_OVER_RELEASE,
-	  .hypothesis = HYP_STALE,
-	  .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
-		      BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST) |
-		      BIT(HYP_PLAIN) | BIT(HYP_FAULT),
-	  .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
-		    BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE),
-	  .weigh = weigh_release,
-	  .tell = tell_release },
+	RULE(OVER_RELEASE, HYP_STALE, release,
+	     .excludes = BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_CONFLATED) |
+			 BIT(HYP_UNINITIALISED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) |
+			 BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	     .covers = BIT(VERDICT_WRITE_AFTER_FREE) | BIT(VERDICT_USE_AFTER_FREE) |
+		       BIT(VERDICT_DANGLING_HOLDER) | BIT(VERDICT_DOUBLE_FREE)),
 	/* Needs a free of a block whose id was freed before, in a failing trial. */
-	{ .class = VERDICT_DOUBLE_FREE,
-	  .hypothesis = HYP_DOUBLE_FREE,
-	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
-		      BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
-	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE),
-	  .weigh = weigh_bad_free,
-	  .tell = tell_bad_free },
+	RULE(DOUBLE_FREE, HYP_DOUBLE_FREE, bad_free,
+	     .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) |
+			 BIT(HYP_OUTSIDE) | BIT(HYP_HOST) | BIT(HYP_PLAIN) | BIT(HYP_FAULT),
+	     .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_INVALID_FREE)),
 	/* Needs a free of a pointer that is no block's start, or by the wrong function, in a
 	 * failing trial. */
-	{ .class = VERDICT_INVALID_FREE,
-	  .hypothesis = HYP_DOUBLE_FREE,
-	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN) |
-		      BIT(HYP_FAULT),
-	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
-	  .weigh = weigh_bad_free,
-	  .tell = tell_bad_free },
+	RULE(INVALID_FREE, HYP_DOUBLE_FREE, bad_free,
+	     .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_HOST) | BIT(HYP_PLAIN) |
+			 BIT(HYP_FAULT),
+	     .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE)),
 	/* Needs a fault behind the present end of a mapped file, and who made it shorter. */
-	{ .class = VERDICT_MAPPING_TRUNCATED,
-	  .hypothesis = HYP_MAPPING,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_MAPPING) & ~BIT(HYP_OUTSIDE),
-	  .weigh = weigh_mapping,
-	  .tell = tell_mapping },
+	RULE(MAPPING_TRUNCATED, HYP_MAPPING, mapping,
+	     .excludes = BUT(EVERY_OTHER_WAY, HYP_MAPPING) & ~BIT(HYP_OUTSIDE)),
 	/* Needs a pointer to a block that was freed, and that very pointer used in the failure. */
-	{ .class = VERDICT_DANGLING_HOLDER,
-	  .hypothesis = HYP_DANGLING,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_DANGLING),
-	  .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
-		    BIT(VERDICT_NARROW_WRITE),
-	  .by_watching = true,
-	  .weigh = weigh_dangling,
-	  .tell = tell_dangling },
+	RULE(DANGLING_HOLDER, HYP_DANGLING, dangling,
+	     .excludes = BUT(EVERY_OTHER_WAY, HYP_DANGLING),
+	     .covers = BIT(VERDICT_USE_AFTER_FREE) | BIT(VERDICT_WRITE_AFTER_FREE) |
+		       BIT(VERDICT_NARROW_WRITE),
+	     .by_watching = true),
 	/* Needs a caught write through a pointer whose block had been freed. */
-	{ .class = VERDICT_WRITE_AFTER_FREE,
-	  .hypothesis = HYP_STALE,
-	  .command = "redhand heap -- CMD",
-	  .guards = true,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_STALE),
-	  .covers = BIT(VERDICT_USE_AFTER_FREE),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(WRITE_AFTER_FREE, HYP_STALE, .command = "redhand heap -- CMD", .guards = true,
+	      .covers = BIT(VERDICT_USE_AFTER_FREE)),
 	/* Needs a caught write behind the end of the block that its base pointer belongs to. */
-	{ .class = VERDICT_OVERFLOW,
-	  .hypothesis = HYP_OVERFLOW,
-	  .command = "redhand heap -- CMD",
-	  .guards = true,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(OVERFLOW, HYP_OVERFLOW, .command = "redhand heap -- CMD", .guards = true),
 	/* Needs a caught write before the start of the block that its base pointer belongs to. */
-	{ .class = VERDICT_UNDERFLOW,
-	  .hypothesis = HYP_OVERFLOW,
-	  .command = "redhand heap -- CMD",
-	  .guards = true,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_OVERFLOW),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(UNDERFLOW, HYP_OVERFLOW, .command = "redhand heap -- CMD", .guards = true),
 	/* Needs a caught write that copied its value from another home, which had been replaced
 	 * or was half written. */
-	{ .class = VERDICT_STALE_CACHED_VALUE,
-	  .hypothesis = HYP_CACHED,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_CACHED),
-	  .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(STALE_CACHED_VALUE, HYP_CACHED,
+	      .covers = BIT(VERDICT_NARROW_WRITE) | BIT(VERDICT_WIDE_WRITE)),
 	/* Needs the last write before the failure, to the live block itself; it begins before
 	 * the field or ends after it. */
-	{ .class = VERDICT_WIDE_WRITE,
-	  .hypothesis = HYP_WIDE,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_WIDE),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(WIDE_WRITE, HYP_WIDE),
 	/* Needs the last write before the failure, to the field of the live block itself, no
 	 * wider than the field. */
-	{ .class = VERDICT_NARROW_WRITE,
-	  .hypothesis = HYP_NARROW,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_NARROW),
-	  .by_watching = true,
-	  .weigh = weigh_write,
-	  .tell = tell_write },
+	STORE(NARROW_WRITE, HYP_NARROW),
 	/* Needs a field watched from its block's birth to the failure, never written, its value
 	 * unchanged; or a failure that goes with what new blocks hold. */
-	{ .class = VERDICT_UNINITIALISED,
-	  .hypothesis = HYP_UNINITIALISED,
-	  .excludes = BUT(EVERY_OTHER_WAY, HYP_UNINITIALISED),
-	  .by_watching = true,
-	  .weigh = weigh_uninitialised,
-	  .tell = tell_uninitialised },
+	RULE(UNINITIALISED, HYP_UNINITIALISED, uninitialised,
+	     .excludes = BUT(EVERY_OTHER_WAY, HYP_UNINITIALISED), .by_watching = true),
 	/* Needs two observations at one address with different ids, and no write to either. */
-	{ .class = VERDICT_INSTANCE_CONFLATION,
-	  .hypothesis = HYP_CONFLATED,
-	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
-		      BIT(HYP_CACHED) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
-	  .by_watching = true,
-	  .weigh = weigh_conflation,
-	  .tell = tell_conflation },
+	RULE(INSTANCE_CONFLATION, HYP_CONFLATED, conflation,
+	     .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
+			 BIT(HYP_CACHED) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
+	     .by_watching = true),
 	/* Needs a failing access through a pointer whose block had been freed. */
-	{ .class = VERDICT_USE_AFTER_FREE,
-	  .hypothesis = HYP_DANGLING,
-	  .command = "redhand heap --sweep all -- CMD",
-	  .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST),
-	  .weigh = weigh_freed_use,
-	  .tell = tell_freed_use },
+	RULE(USE_AFTER_FREE, HYP_DANGLING, freed_use, .command = "redhand heap --sweep all -- CMD",
+	     .excludes = BIT(HYP_CONFLATED) | BIT(HYP_MAPPING) | BIT(HYP_OUTSIDE) | BIT(HYP_HOST)),
 	/* Needs a read behind the end of a block, or before its start, caught at a fence. */
-	{ .class = VERDICT_OVER_READ,
-	  .hypothesis = HYP_OVER_READ,
-	  .weigh = weigh_over_read,
-	  .tell = tell_over_read },
+	RULE(OVER_READ, HYP_OVER_READ, over_read),
 	/* Needs a memory test that fails; or flipped bits without a writer in different places
 	 * together with signals of all kinds or failures of one core. */
-	{ .class = VERDICT_HOST_SUSPECTED,
-	  .hypothesis = HYP_HOST,
-	  .weigh = weigh_host,
-	  .tell = tell_host },
+	RULE(HOST_SUSPECTED, HYP_HOST, host),
 	/* Needs a value that changed while it was watched all the time, and no write caught. */
-	{ .class = VERDICT_OUTSIDE_WRITER,
-	  .hypothesis = HYP_OUTSIDE,
-	  .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
-		      BIT(HYP_CACHED) | BIT(HYP_CONFLATED),
-	  .by_watching = true,
-	  .weigh = weigh_outside,
-	  .tell = tell_outside },
+	RULE(OUTSIDE_WRITER, HYP_OUTSIDE, outside,
+	     .excludes = BIT(HYP_NARROW) | BIT(HYP_WIDE) | BIT(HYP_OVERFLOW) | BIT(HYP_STALE) |
+			 BIT(HYP_CACHED) | BIT(HYP_CONFLATED),
+	     .by_watching = true),
 	/* Needs a fault at a small offset from NULL, in every run, and no evidence of another
 	 * kind. */
-	{ .class = VERDICT_NULL_POINTER,
-	  .hypothesis = HYP_FAULT,
-	  .weigh = weigh_fault,
-	  .tell = tell_fault },
+	RULE(NULL_POINTER, HYP_FAULT, fault),
 	/* Needs a division whose divisor is 0, in every run, and no evidence of another kind. */
-	{ .class = VERDICT_DIVISION_BY_ZERO,
-	  .hypothesis = HYP_FAULT,
-	  .weigh = weigh_fault,
-	  .tell = tell_fault },
+	RULE(DIVISION_BY_ZERO, HYP_FAULT, fault),
 	/* Needs a fault below the end of a stack, in every run, and no evidence of another kind. */
-	{ .class = VERDICT_STACK_EXHAUSTED,
-	  .hypothesis = HYP_FAULT,
-	  .weigh = weigh_fault,
-	  .tell = tell_fault },
+	RULE(STACK_EXHAUSTED, HYP_FAULT, fault),
 	/* Needs an instruction that stops the program, in code that has a name, in every run,
 	 * and no evidence of another kind. */
-	{ .class = VERDICT_ILLEGAL_INSTRUCTION,
-	  .hypothesis = HYP_FAULT,
-	  .weigh = weigh_fault,
-	  .tell = tell_fault },
+	RULE(ILLEGAL_INSTRUCTION, HYP_FAULT, fault),
 	/* Needs live blocks of one site that become more from test to test in every trial. */
-	{ .class = VERDICT_LEAK_GROWTH,
-	  .hypothesis = HYP_GROWTH,
-	  .weigh = weigh_growth,
-	  .tell = tell_growth },
+	RULE(LEAK_GROWTH, HYP_GROWTH, growth),
 	/* Needs a failure of every run that is no fault, and experiments over failing trials
 	 * that would have shown writes out of bounds and reads of freed or fresh memory. */
-	{ .class = VERDICT_NOT_MEMORY,
-	  .hypothesis = HYP_PLAIN,
-	  .weigh = weigh_plain,
-	  .tell = tell_plain },
+	RULE(NOT_MEMORY, HYP_PLAIN, plain),
 };
 
 const size_t rule_count = ARRAY_SIZE(rules);

@@ -20,30 +20,26 @@ static bool in_every_run(const struct failure_seen *f)
 
 static enum verdict_class class_of(const struct crash *crash)
 {
+	static const enum verdict_class classes[FAULT_CLASSES] = {
+		[FAULT_NULL] = VERDICT_NULL_POINTER,
+		[FAULT_ARITHMETIC] = VERDICT_DIVISION_BY_ZERO,
+		[FAULT_STACK_OVERFLOW] = VERDICT_STACK_EXHAUSTED,
+		[FAULT_ILLEGAL] = VERDICT_ILLEGAL_INSTRUCTION,
+		[FAULT_TRAP] = VERDICT_ILLEGAL_INSTRUCTION,
+	};
+
 	if (crash_is_null_call(crash))
 		return VERDICT_NULL_POINTER;
-	switch (crash->fault) {
-	case FAULT_NULL:
-		return VERDICT_NULL_POINTER;
-	case FAULT_ARITHMETIC:
-		return VERDICT_DIVISION_BY_ZERO;
-	case FAULT_STACK_OVERFLOW:
-		return VERDICT_STACK_EXHAUSTED;
-	case FAULT_ILLEGAL:
-	case FAULT_TRAP:
-		return VERDICT_ILLEGAL_INSTRUCTION;
-	default:
-		return VERDICT_NOT_CAUGHT;
-	}
+	return crash->fault < FAULT_CLASSES ? classes[crash->fault] : VERDICT_NOT_CAUGHT;
 }
 
 /* What the instruction could not use, in the trial of that crash; NULL unknown. */
 const struct fault_value *fault_value_of(const struct facts *facts, const struct evidence *crash)
 {
-	VEC_FOREACH (&facts->list->list, e)
-		if (e->kind == EVIDENCE_FAULT_VALUE && e->trial == crash->trial)
-			return e->fault_value;
-	return NULL;
+	const struct evidence *found = VEC_FIND(
+		&facts->list->list, e, e->kind == EVIDENCE_FAULT_VALUE && e->trial == crash->trial);
+
+	return found ? found->fault_value : NULL;
 }
 
 /* Code that nobody has a name for may be data that was jumped into. */

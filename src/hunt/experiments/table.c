@@ -1,56 +1,27 @@
 /*
- * All experiments. A new one has its row here, in the order in which they are tried where nothing
+ * All experiments. A new one has its word here, in the order in which they are tried where nothing
  * else tells them apart (docs/howto-experiment.md).
  */
 #include "hunt/inquiry.h"
 
-extern const struct experiment_ops experiment_first_failure, experiment_rate, experiment_silent,
-	experiment_rare, experiment_settings, experiment_minimize, experiment_ids,
-	experiment_crash_record, experiment_guards_first, experiment_fences,
-	experiment_silent_fences, experiment_who_fences, experiment_growth,
-	experiment_from_evidence, experiment_look, experiment_homes, experiment_copies,
-	experiment_allocator_probe, experiment_overrun_guards, experiment_guards,
-	experiment_neighbours, experiment_left_frames, experiment_refcount, experiment_over_release,
-	experiment_race, experiment_truncation, experiment_shut, experiment_fill_freed,
-	experiment_fill_fresh, experiment_silent_fill, experiment_machine, experiment_alone,
-	experiment_clash, experiment_how_often;
+/* By question. */
+/* clang-format off */
+#define ALL_EXPERIMENTS(X) \
+	X(first_failure) X(rate) X(silent) X(silent_fences) X(silent_fill) X(rare) X(clash) \
+	X(settings) X(minimize) X(ids) X(crash_record) \
+	X(guards_first) X(fences) X(growth) \
+	X(from_evidence) X(look) X(homes) X(copies) X(allocator_probe) X(overrun_guards) \
+	X(guards) X(refcount) X(over_release) X(race) X(truncation) \
+	X(neighbours) X(left_frames) X(who_fences) X(shut) \
+	X(fill_freed) X(fill_fresh) \
+	X(machine) X(alone) X(how_often)
 
-const struct experiment_ops *const experiments[] = {
-	&experiment_first_failure,
-	&experiment_rate,
-	&experiment_silent,
-	&experiment_silent_fences,
-	&experiment_silent_fill,
-	&experiment_rare,
-	&experiment_clash,
-	&experiment_settings,
-	&experiment_minimize,
-	&experiment_ids,
-	&experiment_crash_record,
-	&experiment_guards_first,
-	&experiment_fences,
-	&experiment_growth,
-	&experiment_from_evidence,
-	&experiment_look,
-	&experiment_homes,
-	&experiment_copies,
-	&experiment_allocator_probe,
-	&experiment_overrun_guards,
-	&experiment_guards,
-	&experiment_refcount,
-	&experiment_over_release,
-	&experiment_race,
-	&experiment_truncation,
-	&experiment_neighbours,
-	&experiment_left_frames,
-	&experiment_who_fences,
-	&experiment_shut,
-	&experiment_fill_freed,
-	&experiment_fill_fresh,
-	&experiment_machine,
-	&experiment_alone,
-	&experiment_how_often,
-};
+#define DECLARED(name) extern const struct experiment_ops experiment_##name;
+#define ROW(name) &experiment_##name,
 
+ALL_EXPERIMENTS(DECLARED)
+/* clang-format on */
+
+const struct experiment_ops *const experiments[] = { ALL_EXPERIMENTS(ROW) };
 const size_t experiment_count = ARRAY_SIZE(experiments);
 _Static_assert(ARRAY_SIZE(experiments) <= 64, "bits of strategy");

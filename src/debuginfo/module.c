@@ -196,6 +196,12 @@ static int module_finish(struct module *module, const char *name, struct err *er
 	return 0;
 }
 
+bool module_covers(const struct module *module, uint64_t vaddr)
+{
+	return VEC_ANY(&module->loads, load,
+		       vaddr >= load->p_vaddr && vaddr - load->p_vaddr < load->p_memsz);
+}
+
 int module_open(const char *path, const char *debug_path, struct module **ret, struct err *err)
 {
 	AUTO(module_freep) struct module *module = NULL;

@@ -80,6 +80,9 @@ bool module_function_start(struct module *module, uint64_t vaddr, uint64_t *ret)
  * it that is; NULL when none does. */
 char *module_global(struct module *module, uint64_t vaddr, uint64_t *ret_offset);
 
+/* Does one of its load segments have this address, as it is in memory? */
+bool module_covers(const struct module *module, uint64_t vaddr);
+
 /* Function, file, line and kind of each frame at vaddr, innermost first: always at least one, the
  * others (all but the last) inlined. The array and its strings belong to the module and stay
  * valid while it is open; module, offset, address, cfa and flags in them are empty. */

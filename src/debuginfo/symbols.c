@@ -349,6 +349,14 @@ char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uin
 	return module_global(module, vaddr, ret_offset);
 }
 
+bool symbols_covers(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr)
+{
+	struct module *module;
+
+	return modules_find(symbols->modules, mapping, &module) != MODULE_FOUND ||
+	       module_covers(module, vaddr);
+}
+
 /* From the file's own addresses to those of the process, as far as they are in the mapping. */
 static void layout_in_mapping(const struct code_layout *own, const struct mapping *mapping,
 			      uint64_t bias, struct code_layout *ret)

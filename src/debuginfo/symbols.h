@@ -78,6 +78,9 @@ taddr symbols_function_start(struct symbols *symbols, const struct snapshot *sna
 char *symbols_global(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr,
 		     uint64_t *ret_offset);
 
+/* Is it an address in that file, zeroed memory behind it included? True where the file is gone. */
+bool symbols_covers(struct symbols *symbols, const struct mapping *mapping, uint64_t vaddr);
+
 /* Appends the frame (and those inlined into it) at one address. `flags`: FRAME_EXACT for an
  * instruction's own address, 0 for a return address, and whatever else the frames shall carry.
  * Only the snapshot's mappings, pieces and pid are used. */

@@ -402,12 +402,14 @@ bool bench_worth_watching(const struct bench *bench)
 }
 
 /* Where the crash says too little by itself: glibc's own alarm, a value that leads nowhere; a free
- * that is wrong because of what was written to freed memory before. */
+ * that is wrong because of what was written to freed memory before. Of an object of Python's that
+ * the crash used after its end it does not say who let go of it; guards lead there. */
 bool bench_wants_guards(const struct bench *bench)
 {
 	return !VEC_ANY(&bench->ret->evidence.list, e,
 			e->kind == EVIDENCE_MAPPING ||
-				(e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused) ||
+				(e->kind == EVIDENCE_FREED_USE && !e->freed_use->place_reused &&
+				 !(e->freed_use->block && e->freed_use->block->python)) ||
 				(e->kind == EVIDENCE_BAD_FREE &&
 				 e->bad_free->kind == BAD_FREE_MISMATCHED));
 }

@@ -398,10 +398,19 @@ static bool holder_counted(const struct weighing *w)
 		       (*piece)->kind == EVIDENCE_HOLDER && (*piece)->holder->counted);
 }
 
+/* A list that has ended may still point to its items: it is kept to be given out again. */
+static bool is_interpreters_own(const struct block_life *block)
+{
+	const struct frame *site = block ? stack_site(&block->allocated) : NULL;
+
+	return block && block->python &&
+	       (!site || site->kind == FRAME_PYTHON || frame_is_interpreter(site));
+}
+
 /* Who holds an object of Python's may have its reference: the store shows it. */
 static bool store_unseen(const struct weighing *w)
 {
-	return holder(w) && holder(w)->target->python &&
+	return holder(w) && (holder(w)->target->python || is_interpreters_own(holder(w)->holder)) &&
 	       !VEC_ANY(&w->proof->pieces, piece,
 			(*piece)->kind == EVIDENCE_HOLDER &&
 				(*piece)->holder->written_by.count > 0);

@@ -107,6 +107,7 @@ void backtrack_name_global(const struct backtracker *reader, uint64_t address, s
 {
 	const struct mapping *mapping = snapshot_mapping(&reader->snapshot, address);
 	const struct mapping *module = NULL;
+	const char *path;
 	uint64_t offset = 0;
 
 	if (!mapping)
@@ -122,9 +123,14 @@ void backtrack_name_global(const struct backtracker *reader, uint64_t address, s
 	}
 	if (!module)
 		return;
+	path = module->path;
+	module = backtrack_module(reader, path);
+	/* What the kernel has put right behind a library is none of its variables. */
+	if (module && !mapping->path &&
+	    !symbols_covers(reader->symbols, module, address - module->bias))
+		return;
 	ret->kind = HOME_GLOBAL;
-	ret->module = mem_strdup(module->path);
-	module = backtrack_module(reader, module->path);
+	ret->module = mem_strdup(path);
 	if (module) {
 		offset = address - module->bias;
 		ret->name = symbols_global(reader->symbols, module, offset, &offset);

@@ -393,6 +393,18 @@ static void test_variables(void **state)
 	}
 }
 
+/* Zeroed variables belong to a file although no byte of it is theirs; what lies behind does not. */
+static void test_what_a_file_covers(void **state)
+{
+	uint64_t zeroed = symbol_address("types-bare", "the_container");
+	struct module *module;
+
+	assert_int_equal(module_open(victim("types-bare"), NULL, &module, NULL), 0);
+	assert_true(module_covers(module, zeroed));
+	assert_false(module_covers(module, zeroed + (1u << 20)));
+	module_close(module);
+}
+
 /* The symbol table alone. */
 static void test_without_debug_information(void **state)
 {
@@ -675,6 +687,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_globals),
 		cmocka_unit_test(test_variables),
+		cmocka_unit_test(test_what_a_file_covers),
 		cmocka_unit_test(test_without_debug_information),
 		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_lines),

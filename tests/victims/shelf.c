@@ -109,6 +109,40 @@ static PyObject *inspect_in_line(PyObject *self, PyObject *object)
 	Py_RETURN_NONE;
 }
 
+/* A page with its number on it takes a place in the book, which has the page's only reference. */
+static PyObject *new_page(PyObject *number)
+{
+	PyObject *page = PyList_New(0);
+
+	PyList_Append(page, number);
+	return page;
+}
+
+static PyObject *enter(PyObject *self, PyObject *args)
+{
+	PyObject *book, *number;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "OO", &book, &number))
+		return NULL;
+	PyList_SetItem(book, PyLong_AsSsize_t(number), new_page(number));
+	Py_RETURN_NONE;
+}
+
+/* That reference is given back, too. */
+static PyObject *enter_and_drop(PyObject *self, PyObject *args)
+{
+	PyObject *book, *number, *page;
+
+	(void)self;
+	if (!PyArg_ParseTuple(args, "OO", &book, &number))
+		return NULL;
+	page = new_page(number);
+	PyList_SetItem(book, PyLong_AsSsize_t(number), page);
+	Py_DECREF(page);
+	Py_RETURN_NONE;
+}
+
 static PyObject *total(PyObject *self, PyObject *unused)
 {
 	Py_ssize_t sum = 0;
@@ -153,6 +187,8 @@ static PyMethodDef methods[] = {
 	{ "hanging", hanging, METH_NOARGS, NULL },
 	{ "inspect_and_drop", inspect_and_drop, METH_O, NULL },
 	{ "inspect_in_line", inspect_in_line, METH_O, NULL },
+	{ "enter", enter, METH_VARARGS, NULL },
+	{ "enter_and_drop", enter_and_drop, METH_VARARGS, NULL },
 	{ "total", total, METH_NOARGS, NULL },
 	{ "open_window", open_window, METH_O, NULL },
 	{ "close_window", close_window, METH_NOARGS, NULL },

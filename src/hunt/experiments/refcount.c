@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/cstr.h"
 #include "read/sweeps.h"
 
 /* ob_refcnt: first in the object, which begins behind the collector's two words if it has them,
@@ -305,18 +306,63 @@ static bool is_of_count(const struct hit *caught, const struct hit *last)
 	       caught->hit->address == last->hit->address;
 }
 
-/* A change of the count up to the object's end. */
-static bool is_booked(const struct hit *caught, const struct hit *last)
+static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
+{
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	bool found;
+
+	hit_describe(caught, symbols, e.write);
+	found = has_function(&e.write->writer, function);
+	evidence_deinit(&e);
+	return found;
+}
+
+/* The store that made its count, if that was seen. The interpreter keeps lists, dictionaries and
+ * others to give them out again without its allocator: of the lives of a place the one that ended
+ * with `last` counts. While its finalizer runs an object has a count again. */
+static const struct hit *birth(const struct trial_hits *log, const struct hit *last,
+			       struct symbols *symbols)
+{
+	static const char finalizer[] = "PyObject_CallFinalizerFromDealloc";
+	const struct hit *found = NULL;
+
+	VEC_FOREACH (&log->hits, caught)
+		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
+		    !hit_freed(caught->hit) && count_of(caught->hit->old) - 1 > 1 &&
+		    count_of(caught->hit->new) == 1 &&
+		    !(found && on_stack(caught, finalizer, symbols)))
+			found = caught;
+	return found;
+}
+
+/* The place was given to another object when the one before had ended: who held that gives back
+ * what the other one has. */
+static bool had_other_lives(const struct trial_hits *log, const struct hit *last,
+			    struct symbols *symbols)
+{
+	const struct hit *born = birth(log, last, symbols);
+
+	return born &&
+	       VEC_ANY(&log->hits, caught,
+		       is_of_count(caught, born) && caught->hit->number < born->hit->number &&
+			       count_of(caught->hit->old) == 1 && count_of(caught->hit->new) == 0);
+}
+
+/* A change of the count between the object's birth, `born` if that was seen, and its end. */
+static bool is_booked(const struct hit *caught, const struct hit *born, const struct hit *last)
 {
 	return is_of_count(caught, last) && caught->hit->number <= last->hit->number &&
+	       (!born || caught->hit->number > born->hit->number) &&
 	       !(caught->hit->flags & LOG_HIT_ALONGSIDE);
 }
 
 static void balances_read(const struct trial_hits *log, const struct hit *last,
 			  struct symbols *symbols, struct balances *ret)
 {
+	const struct hit *born = birth(log, last, symbols);
+
 	VEC_FOREACH (&log->hits, caught)
-		if (is_booked(caught, last))
+		if (is_booked(caught, born, last))
 			balance_add(ret, caught, symbols);
 }
 
@@ -347,11 +393,12 @@ static struct said_value balance_value(const struct trial_hits *log, const struc
 static void account_of(const struct trial_hits *log, const struct hit *last,
 		       struct symbols *symbols, struct said *ret)
 {
+	const struct hit *born = birth(log, last, symbols);
 	struct account account = { 0 };
 	struct said takers = { 0 };
 
 	VEC_FOREACH (&log->hits, caught)
-		if (is_booked(caught, last))
+		if (is_booked(caught, born, last))
 			account_add(&account, caught);
 	for (unsigned int i = 0; i < account.count; i++) {
 		struct said taker = { 0 };
@@ -370,14 +417,6 @@ static bool is_after(const struct hit *caught, const struct hit *last)
 {
 	return caught->log == last->log && caught->hit->number > last->hit->number &&
 	       !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE));
-}
-
-/* The store that made its count, if that was seen. */
-static const struct hit *birth(const struct trial_hits *log, const struct hit *last)
-{
-	return VEC_FIND(&log->hits, caught,
-			is_of_count(caught, last) && caught->hit->number < last->hit->number &&
-				count_of(caught->hit->old) != 2 && count_of(caught->hit->new) == 1);
 }
 
 /* The first access to the count when the object was gone. What its own destructor does there comes
@@ -416,17 +455,6 @@ static const struct hit *pointer_stored(const struct trial_hits *log, const stru
 		    word_of(caught->hit->old) != word_of(caught->hit->new) &&
 		    !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)))
 			found = caught;
-	return found;
-}
-
-static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
-{
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	bool found;
-
-	hit_describe(caught, symbols, e.write);
-	found = has_function(&e.write->writer, function);
-	evidence_deinit(&e);
 	return found;
 }
 
@@ -552,7 +580,7 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 static bool owes_extensions_nothing(const struct balances *balances, const struct trial_hits *log,
 				    const struct hit *last, struct symbols *symbols)
 {
-	const struct hit *born = birth(log, last);
+	const struct hit *born = birth(log, last, symbols);
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
 	bool inside = true;
 
@@ -610,10 +638,11 @@ static const struct hit *read_end(struct bench *bench, bool passed)
 	release->offset = (int64_t)(last->hit->address - last->hit->start);
 	if (release->last.count == 0)
 		account_of(log, last, bench->symbols, &release->account);
-	copy_writer(bench, birth(log, last), &release->born);
+	copy_writer(bench, birth(log, last, bench->symbols), &release->born);
 	copy_writer(bench, last, &release->last);
 	take_touch(bench, first_touch(log, last), last);
-	find_over_release(bench, log, last);
+	if (!had_other_lives(log, last, bench->symbols))
+		find_over_release(bench, log, last);
 	return last;
 }
 
@@ -647,25 +676,109 @@ static const struct round_ops refcount_round = { .id = 5,
 						 .enough = enough,
 						 .missing = missing };
 
-/* Was the pointer counted by the function that kept it? The interpreter does; and whoever made the
- * object has its first reference. */
+/* Called by Python code which that function called. */
+static bool by_python_below(const struct stack *stack, const char *function)
+{
+	for (size_t i = 0; i < stack->count; i++) {
+		if (stack->frames[i].kind == FRAME_PYTHON)
+			return true;
+		if (cstr_known_same(stack->frames[i].function, function))
+			return false;
+	}
+	return false;
+}
+
+/* The references that a function has left when the object ends: the first one, of what it made or
+ * had made, those that were taken while it ran, and without those that were given back. What Python
+ * code below it gives back, that has taken before. */
+static int left_to(const struct trial_hits *log, const struct hit *last, const char *function,
+		   struct symbols *symbols)
+{
+	const struct hit *born = birth(log, last, symbols);
+	int left = 0;
+
+	VEC_FOREACH (&log->hits, caught) {
+		struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+		uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
+
+		if (caught == born || is_booked(caught, born, last))
+			hit_describe(caught, symbols, e.write);
+		if (has_function(&e.write->writer, function)) {
+			if (caught == born || new == old + 1)
+				left++;
+			else if (new + 1 == old && !by_python_below(&e.write->writer, function))
+				left--;
+		}
+		evidence_deinit(&e);
+	}
+	return left;
+}
+
+/* What extensions have the interpreter store goes with a reference that it takes, or is moved from
+ * another place. These functions take none, and keep that of their caller. */
+static bool steals(const struct hit *stored, struct symbols *symbols)
+{
+	static const char *const names[] = { "PyList_SetItem", "PyTuple_SetItem",
+					     "PyStructSequence_SetItem", "PyModule_AddObject" };
+	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	const struct frame *frame;
+	bool is;
+
+	hit_describe(stored, symbols, e.write);
+	frame = e.write->writer.frames;
+	is = e.write->writer.count > 0 && (!frame_is_interpreter(frame) ||
+					   cstr_among(frame->function, names, ARRAY_SIZE(names)));
+	evidence_deinit(&e);
+	return is;
+}
+
+/* Has the function that kept the pointer a reference for it? The interpreter has. */
 static bool is_counted(const struct trial_hits *log, const struct hit *last,
 		       const struct hit *stored, struct symbols *symbols)
 {
 	AUTO(mem_freep) char *keeper = by_extension(stored, symbols);
 
-	if (!keeper)
-		return true;
-	VEC_FOREACH (&log->hits, caught)
-		if (is_of_count(caught, last) && caught->hit->number < last->hit->number &&
-		    (count_of(caught->hit->new) == count_of(caught->hit->old) + 1 ||
-		     caught == birth(log, last))) {
-			AUTO(mem_freep) char *function = function_of(caught, symbols);
+	return !keeper || left_to(log, last, keeper, symbols) > 0 || !steals(stored, symbols);
+}
 
-			if (function && strcmp(function, keeper) == 0)
-				return true;
-		}
-	return false;
+/* The keeper had a reference, which the place has now, and gave it back as well. */
+static bool find_given_twice(struct bench *bench, const struct trial_hits *log,
+			     const struct hit *last, const char *keeper)
+{
+	struct balances balances = { 0 };
+	const struct balance *own = NULL;
+	int others = 0;
+	bool is;
+
+	if (!keeper || left_to(log, last, keeper, bench->symbols) > 0)
+		return false;
+	balances_read(log, last, bench->symbols, &balances);
+	VEC_FOREACH (&balances.list, b)
+		if (strcmp(b->function, keeper) == 0)
+			own = b;
+		else
+			others += b->taken - b->given;
+	is = own && own->gave && !own->clouded && others >= 0;
+	if (is)
+		tell_account(bench, own->gave, last,
+			     &(struct balance){ .taken = own->given, .given = own->given + 1 },
+			     false);
+	balances_deinit(&balances);
+	return is;
+}
+
+/* The object may have had further lives in its place since. */
+static const struct hit *end_after(const struct trial_hits *log, const struct hit *stored,
+				   const struct hit *last)
+{
+	const struct hit *end =
+		VEC_FIND(&log->hits, caught,
+			 is_of_count(caught, last) && caught->hit->number > stored->hit->number &&
+				 !(caught->hit->flags & (LOG_HIT_ALONGSIDE | LOG_HIT_IMPRECISE)) &&
+				 count_of(caught->hit->old) == 1 &&
+				 count_of(caught->hit->new) == 0);
+
+	return end ? end : last;
 }
 
 static void tell_uncounted(struct bench *bench, const char *keeper)
@@ -683,6 +796,7 @@ static bool handed_out(const struct trial_hits *log, const struct hit *read, con
 		       struct symbols *symbols)
 {
 	AUTO(mem_freep) char *reader = by_extension(read, symbols);
+	const struct hit *born = birth(log, last, symbols);
 	int since = 0;
 
 	if (!reader || on_stack(last, reader, symbols))
@@ -690,7 +804,7 @@ static bool handed_out(const struct trial_hits *log, const struct hit *read, con
 	VEC_FOREACH (&log->hits, caught) {
 		uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
 
-		if (!is_booked(caught, last) || caught->hit->number < read->hit->number)
+		if (!is_booked(caught, born, last) || caught->hit->number < read->hit->number)
 			continue;
 		if (new == old + 1 && on_stack(caught, reader, symbols))
 			return false;
@@ -793,7 +907,7 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 		if (!stored ||
 		    !still_points(bench, last->hit->id, &bench->watchset.list.items[i].home))
 			continue;
-		counted = is_counted(log, last, stored, bench->symbols);
+		counted = is_counted(log, end_after(log, stored, last), stored, bench->symbols);
 		read = read_by(bench, log, touch, (uint32_t)i);
 		if (chosen && (*ret_counted < counted || (*ret_counted == counted && !read)))
 			continue;
@@ -808,23 +922,37 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 static void read_holders(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
-	const struct hit *last = read_end(bench, passed);
+	const struct hit *last = read_end(bench, passed), *born;
 	const struct trial_hits *log = last ? reading_hits(bench->round.reading) : NULL;
-	bool read_there = false, counted = false, borrowed = false;
+	bool read_there = false, counted = false, told = false;
 	const struct hit *stored =
 		last ? choose_holder(bench, log, last, &counted, &read_there) : NULL;
 	AUTO(mem_freep) char *keeper = stored ? function_of(stored, bench->symbols) : NULL;
 
 	if (!stored)
 		return;
+	if (had_other_lives(log, last, bench->symbols)) {
+		last = end_after(log, stored, last);
+		find_over_release(bench, log, last);
+	}
+	born = birth(log, last, bench->symbols);
+	/* Of the life that it was in that place for. */
+	if (release->stores == 0) {
+		stack_deinit(&release->born);
+		stack_deinit(&release->last);
+		copy_writer(bench, born, &release->born);
+		copy_writer(bench, last, &release->last);
+	}
+	told = find_given_twice(bench, log, last, keeper);
+	counted |= told;
 	/* Whoever had the object made has its first reference. */
 	if (release->stores++ == 0 && keeper && !counted &&
-	    !(birth(log, last) && on_stack(birth(log, last), keeper, bench->symbols)))
+	    !(born && on_stack(born, keeper, bench->symbols)))
 		tell_uncounted(bench, keeper);
 	copy_writer(bench, stored, &release->stored);
 	for (size_t i = release->first_holder; counted && i < bench->watchset.list.count; i++)
-		borrowed = borrowed || find_borrowed(bench, log, stored, last, (uint32_t)i);
-	if (counted && !borrowed)
+		told = told || find_borrowed(bench, log, stored, last, (uint32_t)i);
+	if (counted && !told)
 		find_only_one(bench, log, last);
 	release->read_there |= read_there;
 	take_holder(bench, stored, last, read_there, counted);

@@ -47,7 +47,7 @@ static const struct option chase_option_table[] = {
 	       "where each is proof: the very value that failed, in the very block)",
 	       .min = 1, .max = 100),
 	OPTION(COUNT, "hops", "N", offsetof(struct chase_options, hops),
-	       "Follow a value that was only copied back over at most N places (default 3)",
+	       "Where a value was only copied, follow it back through at most N places (default 3)",
 	       .min = 1, .max = 8),
 	OPTIONS_END,
 };

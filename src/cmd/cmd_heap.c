@@ -340,7 +340,7 @@ const struct command cmd_heap = {
 		"bring it out. So the program is run as often without, in turns, and the difference is "
 		"told. The exit status is 1 when something was found.\n\n"
 		"CPython is made to take its objects one by one from the guarded heap, which slows it down; "
-		"those that it keeps for the next of their kind are as without.\n\n"
+		"those that Python itself keeps for reuse (its free lists) do not count as freed.\n\n"
 		"With --growth: runs a program with many tests a few times, counts the live blocks of every "
 		"allocation context after each test, and names the sites whose count keeps rising "
 		"and never comes back: caches that nobody empties, objects that nobody removes. Leak "

@@ -343,7 +343,7 @@ static int work(const struct invocation *inv, struct err *err)
 
 const struct command cmd_hunt = {
 	.name = "hunt",
-	.summary = "From a command that fails now and then to the cause, stage by stage",
+	.summary = "From a command that fails now and then to the cause",
 	.usage = "[options] -- PROGRAM ARGS…",
 	.description =
 		"Runs the program many times and answers one question after the other: Does it fail, and in "
@@ -353,9 +353,9 @@ const struct command cmd_hunt = {
 		"To find the code, redhand reads back from the crash which places in memory the bad value came "
 		"through, and sets watchpoints there in further runs until a writer is caught. Two failing runs "
 		"in which it is caught are enough. A program that has not failed in some 30 runs gets guards "
-		"around its blocks, which show damage that does not crash. An observer that hides the failure "
-		"is switched off, and the hunt goes on without it. Other failures than the hunted one are "
-		"counted and nothing else.\n\n"
+		"around its blocks, which show damage that does not crash. What redhand loads into the "
+		"program so as to see more, an observer, may hide the failure: it is switched off then, and the "
+		"hunt goes on without it. Failures other than the hunted one are only counted.\n\n"
 		"It ends with a verdict: what was damaged, by which code, and in how many of the trials that "
 		"could show it. A verdict never says more than was seen. When nobody was caught it says what "
 		"remains open and which experiment to try next.\n\n"

@@ -44,7 +44,7 @@ static const struct {
 
 const struct option trial_option_table[] = {
 	OPTION(COUNT, "jobs", "SLOTS", FIELD(jobs),
-	       "Run on this many slots side by side (default: the number of cores). {slot} in "
+	       "Run so many trials side by side, each in a slot (default: the number of cores). {slot} in "
 	       "the program's arguments is replaced by the slot's number, from 0, {trial} by the "
 	       "trial's",
 	       .letter = 'j', .min = 1, .max = 1024),

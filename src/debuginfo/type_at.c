@@ -76,21 +76,11 @@ struct path {
 
 static bool descend(struct path *path, Dwarf_Die *type, unsigned int depth);
 
-static bool member_offset(Dwarf_Die *member, uint64_t *ret)
-{
-	Dwarf_Attribute attr;
-
-	*ret = 0;
-	if (!dwarf_attr_integrate(member, DW_AT_data_member_location, &attr))
-		return !dwarf_hasattr(member, DW_AT_data_bit_offset);
-	return dwarf_formudata(&attr, ret) == 0;
-}
-
 /* Into the member that the bytes lie in, if there is exactly one: of a union, there may be many. */
 static bool into_member(struct path *path, Dwarf_Die *type, unsigned int depth)
 {
 	Dwarf_Die die, inner, member, member_type;
-	uint64_t offset, size, at = 0;
+	uint64_t bits, bit_size, size, at = 0;
 	size_t found = 0;
 
 	if (dwarf_child(type, &die) != 0)
@@ -99,14 +89,15 @@ static bool into_member(struct path *path, Dwarf_Die *type, unsigned int depth)
 		int tag = dwarf_tag(&die);
 
 		if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) ||
-		    dwarf_hasattr(&die, DW_AT_external) || !member_offset(&die, &offset) ||
+		    dwarf_hasattr(&die, DW_AT_external) ||
+		    !types_member_bits(&die, &bits, &bit_size) || bit_size > 0 ||
 		    !types_type_of(&die, &inner) || !types_peel(path->types, &inner, &inner) ||
-		    dwarf_aggregate_size(&inner, &size) != 0 || path->offset < offset ||
-		    path->offset - offset >= size)
+		    dwarf_aggregate_size(&inner, &size) != 0 || path->offset < bits / 8 ||
+		    path->offset - bits / 8 >= size)
 			continue;
 		member = die;
 		member_type = inner;
-		at = offset;
+		at = bits / 8;
 		found++;
 	} while (dwarf_siblingof(&die, &die) == 0);
 	if (found != 1)

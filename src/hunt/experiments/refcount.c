@@ -919,6 +919,19 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 	return chosen;
 }
 
+/* Of the first life that an object was in that place for. */
+static void take_life(struct bench *bench, const struct hit *born, const struct hit *last)
+{
+	struct release *release = &bench->release;
+
+	if (release->stores > 0)
+		return;
+	stack_deinit(&release->born);
+	stack_deinit(&release->last);
+	copy_writer(bench, born, &release->born);
+	copy_writer(bench, last, &release->last);
+}
+
 static void read_holders(struct bench *bench, bool passed)
 {
 	struct release *release = &bench->release;
@@ -936,13 +949,7 @@ static void read_holders(struct bench *bench, bool passed)
 		find_over_release(bench, log, last);
 	}
 	born = birth(log, last, bench->symbols);
-	/* Of the life that it was in that place for. */
-	if (release->stores == 0) {
-		stack_deinit(&release->born);
-		stack_deinit(&release->last);
-		copy_writer(bench, born, &release->born);
-		copy_writer(bench, last, &release->last);
-	}
+	take_life(bench, born, last);
 	told = find_given_twice(bench, log, last, keeper);
 	counted |= told;
 	/* Whoever had the object made has its first reference. */

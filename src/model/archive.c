@@ -272,6 +272,16 @@ bool said_unpack(const void *bytes, size_t len, struct said *ret)
 MODEL_FIELDS(home_fields, home, FIELD_CHOICE(home, kind, HOME_KINDS),
 	     FIELD(home, key, block_id, name, field, module, offset, len, address));
 
+void home_copy(struct home *to, const struct home *from)
+{
+	fields_copy(&home_fields, to, from);
+}
+
+void home_deinit(struct home *home)
+{
+	fields_free(&home_fields, home);
+}
+
 /* As VEC() makes them. */
 struct any_list {
 	char *items;

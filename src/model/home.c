@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cstr.h"
-#include "base/mem.h"
 
 const char *home_kind_name(enum home_kind kind)
 {
@@ -16,21 +15,6 @@ const char *home_kind_name(enum home_kind kind)
 	};
 
 	return kind < HOME_KINDS ? names[kind] : "unknown";
-}
-
-void home_copy(struct home *to, const struct home *from)
-{
-	*to = *from;
-	to->key = cstr_dup(from->key);
-	to->name = cstr_dup(from->name);
-	to->field = cstr_dup(from->field);
-	to->module = cstr_dup(from->module);
-}
-
-void home_deinit(struct home *home)
-{
-	MEM_FREE(home->key, home->name, home->field, home->module);
-	*home = (struct home){ 0 };
 }
 
 /* Of some blocks only the stack is known, not the thread either. */

@@ -141,15 +141,23 @@ static const struct hit *last_reference(const struct trial_hits *log, uint64_t i
 	return found;
 }
 
-static struct said_value place_of(const struct hit *caught, struct symbols *symbols)
+static struct stack writer_of(const struct hit *caught, struct symbols *symbols)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	struct said_value value;
+	struct stack writer;
 
 	hit_describe(caught, symbols, e.write);
-	value = said_frame(stack_site(&e.write->writer));
+	writer = e.write->writer;
+	e.write->writer = (struct stack){ 0 };
 	evidence_deinit(&e);
-	return value;
+	return writer;
+}
+
+static struct said_value place_of(const struct hit *caught, struct symbols *symbols)
+{
+	AUTO(stack_deinit) struct stack writer = writer_of(caught, symbols);
+
+	return said_frame(stack_site(&writer));
 }
 
 /* Who took and gave back references, as often as each; of those that the ring still has. */
@@ -226,16 +234,12 @@ static bool is_extension(const struct frame *frame)
 /* NULL where nobody knows, or where it is to be an extension and is not. */
 static char *function_at(const struct hit *caught, struct symbols *symbols, bool extension)
 {
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	const struct frame *site;
-	char *function = NULL;
+	AUTO(stack_deinit) struct stack writer = writer_of(caught, symbols);
+	const struct frame *site = stack_site(&writer);
 
-	hit_describe(caught, symbols, e.write);
-	site = stack_site(&e.write->writer);
-	if (site && site->function && (!extension || is_extension(site)))
-		function = mem_strdup(site->function);
-	evidence_deinit(&e);
-	return function;
+	return site && site->function && (!extension || is_extension(site))
+		       ? mem_strdup(site->function)
+		       : NULL;
 }
 
 static char *function_of(const struct hit *caught, struct symbols *symbols)
@@ -269,15 +273,13 @@ static void balance_cloud(struct balances *balances, const struct stack *stack)
 static void balance_add(struct balances *balances, const struct hit *caught,
 			struct symbols *symbols)
 {
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
+	AUTO(stack_deinit) struct stack writer = writer_of(caught, symbols);
 	uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
 	int change = new == old + 1 ? 1 : new + 1 == old ? -1 : 0;
 	struct balance *found = NULL;
 	struct strbuf place = { 0 };
-	const struct frame *site;
+	const struct frame *site = stack_site(&writer);
 
-	hit_describe(caught, symbols, e.write);
-	site = stack_site(&e.write->writer);
 	if (change != 0 && site && is_extension(site)) {
 		found = balance_of(balances, site->function);
 		balances->net += change;
@@ -293,11 +295,9 @@ static void balance_add(struct balances *balances, const struct hit *caught,
 			found->place = strbuf_take(&place);
 		}
 	} else if (change != 0) {
-		balance_cloud(balances, &e.write->writer);
-		balances->by_member |=
-			change > 0 && has_function(&e.write->writer, "PyMember_SetOne");
+		balance_cloud(balances, &writer);
+		balances->by_member |= change > 0 && has_function(&writer, "PyMember_SetOne");
 	}
-	evidence_deinit(&e);
 }
 
 static bool is_of_count(const struct hit *caught, const struct hit *last)
@@ -308,13 +308,9 @@ static bool is_of_count(const struct hit *caught, const struct hit *last)
 
 static bool on_stack(const struct hit *caught, const char *function, struct symbols *symbols)
 {
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	bool found;
+	AUTO(stack_deinit) struct stack writer = writer_of(caught, symbols);
 
-	hit_describe(caught, symbols, e.write);
-	found = has_function(&e.write->writer, function);
-	evidence_deinit(&e);
-	return found;
+	return has_function(&writer, function);
 }
 
 /* The store that made its count, if that was seen. The interpreter keeps lists, dictionaries and
@@ -482,13 +478,8 @@ static bool read_by(struct bench *bench, const struct trial_hits *log, const str
 
 static void copy_writer(struct bench *bench, const struct hit *caught, struct stack *ret)
 {
-	struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
-
-	if (caught && ret->count == 0) {
-		hit_describe(caught, bench->symbols, e.write);
-		stack_copy(ret, &e.write->writer);
-	}
-	evidence_deinit(&e);
+	if (caught && ret->count == 0)
+		*ret = writer_of(caught, bench->symbols);
 }
 
 static struct block_life *ended_block(const struct bench *bench, const struct hit *last,
@@ -552,17 +543,14 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 			 const struct balance *of, bool alone)
 {
 	struct evidence e = evidence_new(EVIDENCE_ACCOUNT, bench->round.number, true);
-	struct evidence there = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
+	AUTO(stack_deinit) struct stack writer = writer_of(at, bench->symbols);
 	struct reference_party party = { .taken = (uint64_t)of->taken,
 					 .given = (uint64_t)of->given,
 					 .alone = alone };
-	const struct stack *writer = &there.write->writer;
-	const struct frame *site;
+	const struct frame *site = stack_site(&writer);
 
-	hit_describe(at, bench->symbols, there.write);
-	site = stack_site(writer);
-	for (size_t i = site ? (size_t)(site - writer->frames) : 0; i < writer->count; i++)
-		(void)stack_push(&party.at, &writer->frames[i]);
+	for (size_t i = site ? (size_t)(site - writer.frames) : 0; i < writer.count; i++)
+		(void)stack_push(&party.at, &writer.frames[i]);
 	VEC_PUSH(&e.account->parties, party);
 	e.account->block = ended_block(bench, last, last->hit->start);
 	stack_copy(&e.account->block->freed, &bench->release.last);
@@ -573,7 +561,6 @@ static void tell_account(struct bench *bench, const struct hit *at, const struct
 					 .offset = (int64_t)(last->hit->address - last->hit->start),
 					 .len = last->hit->bytes };
 	VEC_PUSH(&bench->ret->evidence.list, e);
-	evidence_deinit(&there);
 }
 
 /* The object was made, and all of its references were taken, outside of extensions. */
@@ -581,17 +568,15 @@ static bool owes_extensions_nothing(const struct balances *balances, const struc
 				    const struct hit *last, struct symbols *symbols)
 {
 	const struct hit *born = birth(log, last, symbols);
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	bool inside = true;
+	AUTO(stack_deinit) struct stack writer = { 0 };
 
-	if (born) {
-		inside = balances->by_member;
-		hit_describe(born, symbols, e.write);
-		for (size_t i = 0; i < e.write->writer.count; i++)
-			inside |= is_extension(&e.write->writer.frames[i]);
-	}
-	evidence_deinit(&e);
-	return !inside;
+	if (!born || balances->by_member)
+		return false;
+	writer = writer_of(born, symbols);
+	for (size_t i = 0; i < writer.count; i++)
+		if (is_extension(&writer.frames[i]))
+			return false;
+	return true;
 }
 
 /* All functions of extensions together took less than there are pointers left that they keep: one
@@ -698,18 +683,17 @@ static int left_to(const struct trial_hits *log, const struct hit *last, const c
 	int left = 0;
 
 	VEC_FOREACH (&log->hits, caught) {
-		struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
 		uint32_t old = count_of(caught->hit->old), new = count_of(caught->hit->new);
+		AUTO(stack_deinit) struct stack writer = { 0 };
 
 		if (caught == born || is_booked(caught, born, last))
-			hit_describe(caught, symbols, e.write);
-		if (has_function(&e.write->writer, function)) {
-			if (caught == born || new == old + 1)
-				left++;
-			else if (new + 1 == old && !by_python_below(&e.write->writer, function))
-				left--;
-		}
-		evidence_deinit(&e);
+			writer = writer_of(caught, symbols);
+		if (!has_function(&writer, function))
+			continue;
+		if (caught == born || new == old + 1)
+			left++;
+		else if (new + 1 == old && !by_python_below(&writer, function))
+			left--;
 	}
 	return left;
 }
@@ -720,16 +704,10 @@ static bool steals(const struct hit *stored, struct symbols *symbols)
 {
 	static const char *const names[] = { "PyList_SetItem", "PyTuple_SetItem",
 					     "PyStructSequence_SetItem", "PyModule_AddObject" };
-	struct evidence e = evidence_new(EVIDENCE_WRITE, 0, false);
-	const struct frame *frame;
-	bool is;
+	AUTO(stack_deinit) struct stack writer = writer_of(stored, symbols);
 
-	hit_describe(stored, symbols, e.write);
-	frame = e.write->writer.frames;
-	is = e.write->writer.count > 0 && (!frame_is_interpreter(frame) ||
-					   cstr_among(frame->function, names, ARRAY_SIZE(names)));
-	evidence_deinit(&e);
-	return is;
+	return writer.count > 0 && (!frame_is_interpreter(writer.frames) ||
+				    cstr_among(writer.frames->function, names, ARRAY_SIZE(names)));
 }
 
 /* Has the function that kept the pointer a reference for it? The interpreter has. */
@@ -919,17 +897,23 @@ static const struct hit *choose_holder(struct bench *bench, const struct trial_h
 	return chosen;
 }
 
-/* Of the first life that an object was in that place for. */
-static void take_life(struct bench *bench, const struct hit *born, const struct hit *last)
+/* Of the life that the object was in that place for. */
+static const struct hit *end_of_life(struct bench *bench, const struct trial_hits *log,
+				     const struct hit *stored, const struct hit *last)
 {
 	struct release *release = &bench->release;
 
-	if (release->stores > 0)
-		return;
-	stack_deinit(&release->born);
-	stack_deinit(&release->last);
-	copy_writer(bench, born, &release->born);
-	copy_writer(bench, last, &release->last);
+	if (had_other_lives(log, last, bench->symbols)) {
+		last = end_after(log, stored, last);
+		find_over_release(bench, log, last);
+	}
+	if (release->stores == 0) {
+		stack_deinit(&release->born);
+		stack_deinit(&release->last);
+		copy_writer(bench, birth(log, last, bench->symbols), &release->born);
+		copy_writer(bench, last, &release->last);
+	}
+	return last;
 }
 
 static void read_holders(struct bench *bench, bool passed)
@@ -944,12 +928,8 @@ static void read_holders(struct bench *bench, bool passed)
 
 	if (!stored)
 		return;
-	if (had_other_lives(log, last, bench->symbols)) {
-		last = end_after(log, stored, last);
-		find_over_release(bench, log, last);
-	}
+	last = end_of_life(bench, log, stored, last);
 	born = birth(log, last, bench->symbols);
-	take_life(bench, born, last);
 	told = find_given_twice(bench, log, last, keeper);
 	counted |= told;
 	/* Whoever had the object made has its first reference. */

@@ -200,8 +200,8 @@ static void map_place(const struct log_header *header, unsigned char *base)
 	log_map.reserve_tail = 0;
 }
 
-/* Where a disk has much room there will be some when a crash comes, and claiming it would be a good
- * part of what making the file costs; on tmpfs it would be zeroing all of it. */
+/* Where there is much room there will be some when a crash comes. On tmpfs claiming it is zeroing
+ * it all. */
 static bool room_is_sure(int fd)
 {
 	struct statfs room;

@@ -118,7 +118,7 @@ static int await(pid_t pid, int hold, uint64_t timeout_ns, int *ret_status, stru
 	if (ready == 0)
 		return err_set(err, -ETIMEDOUT,
 			       "the list of tests did not come before the timeout");
-	*ret_status = WEXITSTATUS(status);
+	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
 }
 

@@ -449,9 +449,6 @@ static const char *writer_label(enum verdict_class class)
 static void writer(const struct verdict_screen *page)
 {
 	const struct verdict *v = &page->inv->verdict;
-	static const char *const fits[FIT_KINDS] = { [FIT_NARROW] = "narrower than the field",
-						     [FIT_EXACT] = "as wide as the field",
-						     [FIT_WIDE] = "wider than the field" };
 	AUTO(strbuf_deinit) struct strbuf sb = { 0 };
 	int digits = (int)(v->value_len > 0 && v->value_len <= 8 ? v->value_len * 2 : 1);
 
@@ -462,8 +459,8 @@ static void writer(const struct verdict_screen *page)
 	if (v->width > 0)
 		strbuf_addf(&sb, "%s%u byte%s", sb.len > 0 ? "   " : "", v->width,
 			    v->width == 1 ? "" : "s");
-	if (v->width > 0 && v->fit < FIT_KINDS && fits[v->fit])
-		strbuf_addf(&sb, ", %s", fits[v->fit]);
+	if (v->width > 0 && words_fit(v->fit))
+		strbuf_addf(&sb, ", %s", words_fit(v->fit));
 	if (sb.len > 0)
 		row(page, writer_label(verdict_act(v)), strbuf_str(&sb), 2);
 	else

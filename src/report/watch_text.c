@@ -66,17 +66,6 @@ static void print_value(uint64_t value, unsigned int len, FILE *out)
 	put(out, "0x%0*" PRIx64, (int)(len ? len : 8) * 2, value);
 }
 
-static const char *fit_words(enum store_fit fit)
-{
-	static const char *const words[FIT_KINDS] = {
-		[FIT_NARROW] = "narrower than the field",
-		[FIT_EXACT] = "as wide as the field",
-		[FIT_WIDE] = "wider than the field: it begins before it or ends after it",
-	};
-
-	return fit < FIT_KINDS ? words[fit] : NULL;
-}
-
 static const char *masked_words(unsigned int flags)
 {
 	if (flags & WRITE_AT_MOST)
@@ -172,7 +161,7 @@ static bool only_in_failing(const struct watch_writer *writer, const struct watc
 
 static void print_how(const struct watch_writer *writer, const struct write_seen *write, FILE *out)
 {
-	const char *fit = fit_words(write->fit);
+	const char *fit = words_fit(write->fit);
 
 	if (write->width > 0)
 		put(out, "     %s%u byte%s%s%s%s\n", write->flags & WRITE_AT_MOST ? "up to " : "",

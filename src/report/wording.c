@@ -35,6 +35,15 @@ const char *words_named(const char *kind, const char *name)
 	return words_text(id);
 }
 
+const char *words_fit(enum store_fit fit)
+{
+	static const char *const words[FIT_KINDS] = { [FIT_NARROW] = "narrower than the field",
+						      [FIT_EXACT] = "as wide as the field",
+						      [FIT_WIDE] = "wider than the field" };
+
+	return fit < FIT_KINDS ? words[fit] : NULL;
+}
+
 void words_capital(char *text)
 {
 	size_t len = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz") : 0;

@@ -68,6 +68,9 @@ const char *words_status(enum ledger_status status);
 const struct ledger_entry *words_because_of(const struct verdict *verdict,
 					    const struct ledger_entry *h);
 
+/* "narrower than the field"; NULL: not known. */
+const char *words_fit(enum store_fit fit);
+
 /* "a freed block is used". */
 const char *words_class(enum verdict_class class);
 /* The same, as it is true of this one: variables of functions are no blocks. */

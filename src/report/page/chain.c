@@ -200,8 +200,7 @@ static void put_values(const struct page *page)
 		el_txt(page->h, "code", "instruction", v->instruction);
 	if (v->width > 0)
 		txtf(page->h, " %u byte%s%s%s", v->width, v->width == 1 ? "" : "s",
-		     v->fit != FIT_UNKNOWN ? ", " : "",
-		     v->fit != FIT_UNKNOWN ? store_fit_name(v->fit) : "");
+		     words_fit(v->fit) ? ", " : "", words_fit(v->fit) ? words_fit(v->fit) : "");
 	el_end(page->h);
 	if (v->values_known && !html_shared(page->h)) {
 		el(page->h, "p", "class", "values", NULL);

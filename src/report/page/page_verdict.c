@@ -206,10 +206,10 @@ static void put_sure(const struct page *page)
 	}
 	if (others > 0) {
 		el(page->h, "div", NULL);
-		txtf(page->h, "%zu of %zu other explanations are ruled out, %zu not tested (",
-		     excluded, others, verdict_count(v, LEDGER_UNTESTED, &others));
-		el_link(page->h, NULL, "explanations", "#ledger");
-		txt(page->h, ")");
+		txtf(page->h, "%zu of %zu ", excluded, others);
+		el_link(page->h, NULL, "other explanations", "#ledger");
+		txtf(page->h, " are ruled out, %zu not tested",
+		     verdict_count(v, LEDGER_UNTESTED, &others));
 		el_end(page->h);
 	}
 	if (inv->counted) {

@@ -401,10 +401,10 @@ static bool holder_counted(const struct weighing *w)
 /* A list that has ended may still point to its items: it is kept to be given out again. */
 static bool is_interpreters_own(const struct block_life *block)
 {
-	const struct frame *site = block ? stack_site(&block->allocated) : NULL;
+	const struct frame *made = block ? stack_site(&block->allocated) : NULL;
 
-	return block && block->python &&
-	       (!site || site->kind == FRAME_PYTHON || frame_is_interpreter(site));
+	return made && frame_is_interpreter(made) && made->function &&
+	       strncmp(made->function, "PyList_", 7) == 0;
 }
 
 /* Who holds an object of Python's may have its reference: the store shows it. */

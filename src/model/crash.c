@@ -267,7 +267,7 @@ bool frame_is_interpreter(const struct frame *frame)
 	/* python, python3, python3.12 */
 	if (strncmp(base, "python", 6) == 0 && strspn(base + 6, "0123456789.") == strlen(base + 6))
 		return true;
-	return frame->module && (strstr(frame->module, "/numpy/") != NULL ||
+	return frame->module && (strstr(frame->module, "-packages/numpy/") != NULL ||
 				 strstr(frame->module, "/lib-dynload/") != NULL);
 }
 

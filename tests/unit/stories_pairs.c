@@ -373,6 +373,22 @@ static void held_and_never_stored(struct evidence_list *l)
 		}
 }
 
+/* A list of the interpreter's still points to its items: it may have ended with them. */
+static void held_by_a_list(struct evidence_list *l)
+{
+	dangling(l);
+	VEC_FOREACH (&l->list, e)
+		if (e->kind == EVIDENCE_HOLDER) {
+			struct stack *made = &e->holder->holder->allocated;
+
+			stack_deinit(made);
+			(void)stack_push(
+				made, &(struct frame){ .function = (char *)"PyList_New",
+						       .module = (char *)"/usr/bin/python3.11" });
+			stack_deinit(&e->holder->written_by);
+		}
+}
+
 /* … and whoever touched the object first after its end was seen. */
 static void counted_and_touched(struct evidence_list *l)
 {
@@ -546,6 +562,7 @@ const struct story stories_pairs[] = {
 	ROW(held_on_a_stack_as_well, USE_AFTER_FREE, FIRM, NULL),
 	ROW(freed_by_who_knows_whom, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_and_never_stored, USE_AFTER_FREE, FIRM, NULL),
+	ROW(held_by_a_list, USE_AFTER_FREE, FIRM, NULL),
 	ROW(held_and_counted, USE_AFTER_FREE, FIRM, NULL),
 	ROW(counted_and_touched, DANGLING_HOLDER, DOUBTED, "container_swap"),
 	ROW(held_frame, DANGLING_HOLDER, FIRM, "container_swap"),

@@ -67,6 +67,7 @@ static const struct {
 	{ "freer-unknown", "freed_by_who_knows_whom", "held_frame" },
 	{ "holder-counted", "held_and_counted", "dangling" },
 	{ "store-unseen", "held_and_never_stored", "dangling" },
+	{ "store-unseen", "held_by_a_list", "dangling" },
 	{ "takes-reference", "counted_and_touched", "held_and_counted" },
 	{ "by-exclusion", "counted_by_one_alone", "given_back_too_often" },
 	{ "by-several", "given_back_by_two", "given_back_too_often" },

@@ -347,6 +347,25 @@ static void sites_pass_over_rusts_library(void **state)
 	assert_string_equal(stack_site(&stack)->function, "app::push");
 }
 
+/* A folder may have any name: numpy is what is installed as that. */
+static void test_numpy_is_folded_and_a_folder_of_that_name_is_not(void **state)
+{
+	static const struct {
+		const char *module, *site;
+	} cases[] = { { "/usr/lib/python3/dist-packages/numpy/core/_multiarray.so", "caller" },
+		      { "/home/you/numpy/lib/fill.so", "fill" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(stack_deinit) struct stack stack = { 0 };
+
+		(void)stack_push(&stack, &(struct frame){ .function = (char *)"fill",
+							  .module = (char *)cases[i].module });
+		(void)stack_push(&stack, &(struct frame){ .function = (char *)"caller",
+							  .module = (char *)"/home/you/own.so" });
+		assert_string_equal(stack_site(&stack)->function, cases[i].site);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +383,7 @@ int main(void)
 		cmocka_unit_test(the_first_reader_of_a_freed_block_is_named),
 		cmocka_unit_test(what_is_left_open_is_told),
 		cmocka_unit_test(sites_pass_over_rusts_library),
+		cmocka_unit_test(test_numpy_is_folded_and_a_folder_of_that_name_is_not),
 		cmocka_unit_test(nonsense_is_judged_soundly),
 	};
 

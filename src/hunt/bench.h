@@ -330,6 +330,8 @@ unsigned int guards_trials(const struct bench *bench);
 
 /* neighbours.c: a crash or a wrong result that no block explains; the variables are read then. */
 bool neighbours_unexplained(struct bench *bench);
+/* Where the program lies in the process of that log; NULL: it is not there. */
+const struct mapping *neighbours_program(const struct bench *bench, const struct hit *caught);
 
 /* random_fill.c: about freed blocks, or new ones. */
 #define TOSS_P 0.01 /* who is suspected less is let alone */

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arch/store.h"
 #include "debuginfo/symbols.h"
 #include "model/evidence.h"
 #include "read/recorded_crash.h"
@@ -71,3 +72,6 @@ void backtrack_deinit(struct backtrack *backtrack);
 
 /* Which of these frames an address is in; `count` when none is known to be. */
 size_t backtrack_frame_of(const struct machine_frame *frames, size_t count, uint64_t address);
+
+/* A frame as arch/ asks for it. */
+struct trap backtrack_trap(const struct machine_frame *frame);

@@ -26,8 +26,6 @@ struct backtracker {
 	struct log_block freed; /* a pointer into it was given to free(); id 0: no */
 };
 
-struct trap backtrack_trap(const struct machine_frame *frame);
-
 /* `own`: the code went by the stack or frame pointer. */
 void backtrack_name_home(const struct backtracker *reader, uint64_t address, bool own,
 			 struct backtrack_step *step);

@@ -19,18 +19,11 @@
 #define WORD 8
 #define WATCHES 4u /* debug registers */
 #define TURNS_MAX 8u
+#define LOCALS_MAX (16 * TURNS_MAX * WATCHES) /* of more the right one is hardly watched */
 #define TRIALS_EACH 3u
 #define FRAMES 8u
 #define RED_ZONE 128u
 #define STACK_NEAR (256u << 10) /* further away is another stack */
-
-static const struct mapping *program_of(const struct bench *bench, const struct hit *caught)
-{
-	return VEC_FIND(&caught->log->modules, m,
-			m->bias_known &&
-				wire_module_identity(m->build_id, m->build_id_len, m->path) ==
-					bench->neighbours.known.identity);
-}
 
 /* Of the first thread: other stacks may lie closely side by side. */
 static bool is_below(const struct hit *caught)
@@ -71,12 +64,7 @@ static bool before_trap(const struct machine_frame *frame, uint64_t *ret)
 /* Where the pointer was loaded from that the frame went through, itself or by what it called. */
 static bool loaded_from(const struct machine_frame *frame, bool called, uint64_t *ret)
 {
-	struct trap trap = { .code = frame->code,
-			     .code_len = frame->code_len,
-			     .code_address = frame->code_address,
-			     .rip = frame->pc,
-			     .start_hint = frame->start,
-			     .registers = &frame->registers };
+	struct trap trap = backtrack_trap(frame);
 	struct access access = { .memory.base = arch_register_find(arch_native(), "rdi") };
 	struct origin origin;
 	uint64_t at;
@@ -94,7 +82,7 @@ static bool loaded_from(const struct machine_frame *frame, bool called, uint64_t
 /* The program's own variable that led there. */
 static bool find_holder(struct bench *bench, const struct hit *caught, struct home *ret)
 {
-	const struct mapping *program = program_of(bench, caught);
+	const struct mapping *program = neighbours_program(bench, caught);
 	struct machine_frame frames[FRAMES];
 	size_t count, i = 0;
 	uint64_t from = 0;
@@ -278,10 +266,14 @@ static int look(struct bench *bench, struct err *err)
 static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct bench *bench = inq->bench;
+	size_t locals = 0;
 
 	(void)why;
-	return neighbours_unexplained(bench) && bench_may_go_on(bench) &&
-	       VEC_ANY(&bench->neighbours.known.list, v, v->function != 0);
+	if (!neighbours_unexplained(bench) || !bench_may_go_on(bench))
+		return false;
+	VEC_FOREACH (&bench->neighbours.known.list, v)
+		locals += v->function != 0;
+	return locals > 0 && locals <= LOCALS_MAX;
 }
 
 static void price(const struct inquiry *inq, struct price *ret)

@@ -20,14 +20,16 @@
 #include "base/cstr.h"
 
 #define WORD 8
-#define WATCHES 4u     /* debug registers */
-#define TURNS_MAX 20u  /* of so many watches each */
-#define TRIALS_EACH 4u /* of a turn that has shown something */
-#define HITS_MAX 256u  /* of a trial that are looked at */
+#define WATCHES 4u			    /* debug registers */
+#define TURNS_MAX 20u			    /* of so many watches each */
+#define TRIALS_EACH 4u			    /* of a turn that has shown something */
+#define PAIRS_MAX (4 * TURNS_MAX * WATCHES) /* of more the right one is hardly watched */
+#define HITS_MAX 256u			    /* of a trial that are looked at */
 #define FRAMES 8u
-#define HEAD 16u    /* the return address and the caller's frame pointer */
-#define LINES_ON 2u /* that a call may go on for */
-#define GAP 64	    /* more, and they are no neighbours */
+#define HEAD 16u     /* the return address and the caller's frame pointer */
+#define LINES_OUT 3u /* frames whose lines are asked for the variable */
+#define LINES_ON 2u  /* that a call may go on for */
+#define GAP 64	     /* more, and they are no neighbours */
 
 /* A store that is looked at, and the frames that it was made in. */
 struct astray {
@@ -167,16 +169,6 @@ static bool in_program(const struct astray *look, uint64_t pc)
 	return pc >= look->program->start && pc < look->program->end;
 }
 
-static struct trap trap_in(const struct machine_frame *frame)
-{
-	return (struct trap){ .code = frame->code,
-			      .code_len = frame->code_len,
-			      .code_address = frame->code_address,
-			      .rip = frame->pc,
-			      .start_hint = frame->start,
-			      .registers = &frame->registers };
-}
-
 /* Does the call of that frame go to the function of the frame inside it, and not to one that jumped
  * there with other arguments? One outside of the program is called by way of a jump through the
  * table of what is linked. */
@@ -184,7 +176,7 @@ static bool calls_inner(const struct astray *look, size_t frame, uint64_t *ret_a
 {
 	static const uint8_t mark[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	const struct machine_frame *inner = &look->frames[frame - 1];
-	struct trap trap = trap_in(&look->frames[frame]);
+	struct trap trap = backtrack_trap(&look->frames[frame]);
 	uint8_t code[16];
 	const uint8_t *at = code;
 	int32_t distance;
@@ -214,7 +206,7 @@ static struct found meant(const struct astray *look, size_t frame, uint64_t at,
 	const struct machine_frame *in = &look->frames[frame];
 	unsigned int fp = arch_native()->fp;
 	bool framed = in->registers.known & 1u << fp && in->registers.value[fp] == in->cfa - HEAD;
-	struct trap trap = trap_in(in);
+	struct trap trap = backtrack_trap(in);
 	struct found found = { 0 };
 	struct roots roots;
 
@@ -325,22 +317,37 @@ static bool lines_name(const char *file, uint32_t line, uint32_t count, const ch
 	return named;
 }
 
-/* Does whoever wrote the code mean that variable, and not the one that the store is in? */
+/* Which of the two the lines of that stack name first, from the inside: 1: the one that the address
+ * was made from; -1: the one that was hit; 0: neither. */
+static int stack_names(const struct stack *stack, const struct found *meant,
+		       const struct found *hit)
+{
+	for (size_t i = 0; i < stack->count && i < LINES_OUT; i++) {
+		const struct frame *frame = &stack->frames[i];
+
+		if (lines_name(frame->file, frame->line, 1, hit->variable->name))
+			return -1;
+		if (lines_name(frame->file, frame->line, 1 + LINES_ON, meant->variable->name))
+			return 1;
+	}
+	return 0;
+}
+
+/* Does whoever wrote the code mean that variable, and not the one that the store is in? Of code
+ * that was inlined, or made for one caller, it is the caller's line that names it. */
 static bool source_agrees(const struct astray *look, const struct found *meant,
 			  const struct found *hit, const struct stack *writer)
 {
 	const struct frame *site = stack_site(writer);
 	struct stack stack = { 0 };
-	bool agrees;
+	int named;
 
+	if (!site || lines_name(site->file, site->line, 1, hit->variable->name))
+		return false;
 	symbols_name(look->bench->symbols, &look->snapshot, meant->named_at, FRAME_EXACT, &stack);
-	agrees = stack.count > 0 && site &&
-		 lines_name(stack.frames[0].file, stack.frames[0].line, 1 + LINES_ON,
-			    meant->variable->name) &&
-		 !lines_name(stack.frames[0].file, stack.frames[0].line, 1, hit->variable->name) &&
-		 !lines_name(site->file, site->line, 1, hit->variable->name);
+	named = stack_names(&stack, meant, hit) ?: stack_names(writer, meant, hit);
 	stack_deinit(&stack);
-	return agrees;
+	return named > 0;
 }
 
 static void name_home(const struct astray *look, const struct found *hit, struct write_seen *ret)
@@ -397,6 +404,14 @@ static bool is_astray(const struct astray *look, const struct hit *caught,
 	return true;
 }
 
+const struct mapping *neighbours_program(const struct bench *bench, const struct hit *caught)
+{
+	return VEC_FIND(&caught->log->modules, m,
+			m->bias_known &&
+				wire_module_identity(m->build_id, m->build_id_len, m->path) ==
+					bench->neighbours.known.identity);
+}
+
 static bool look_at(struct bench *bench, const struct hit *caught)
 {
 	struct evidence e = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
@@ -404,10 +419,7 @@ static bool look_at(struct bench *bench, const struct hit *caught)
 	struct writer writer;
 	bool astray = false;
 
-	look.program = VEC_FIND(&caught->log->modules, m,
-				m->bias_known && wire_module_identity(m->build_id, m->build_id_len,
-								      m->path) ==
-							 bench->neighbours.known.identity);
+	look.program = neighbours_program(bench, caught);
 	if (look.program && hit_decode(caught, bench->symbols, &writer) == 0) {
 		look.count = watchset_frames(caught, bench->symbols, look.frames, FRAMES);
 		astray = is_astray(&look, caught, &writer, e.write);
@@ -498,16 +510,16 @@ static bool applies(struct inquiry *inq, struct said *why)
 {
 	struct bench *bench = inq->bench;
 	const struct type_variables *known = &bench->neighbours.known;
+	size_t pairs = 0;
 
 	(void)why;
 	if ((inq->known.target && !neighbours_unexplained(bench)) || !bench_may_go_on(bench))
 		return false;
 	know_variables(bench);
 	for (size_t i = 1; i < known->list.count; i++)
-		if (are_neighbours(&known->list.items[i - 1], &known->list.items[i]) &&
-		    (known->list.items[i - 1].parts || known->list.items[i].parts))
-			return true;
-	return false;
+		pairs += are_neighbours(&known->list.items[i - 1], &known->list.items[i]) &&
+			 (known->list.items[i - 1].parts || known->list.items[i].parts);
+	return pairs > 0 && pairs <= PAIRS_MAX;
 }
 
 static void price(const struct inquiry *inq, struct price *ret)

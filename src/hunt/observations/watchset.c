@@ -724,12 +724,7 @@ unsigned int watchset_runs(const struct hit *caught, struct symbols *symbols)
 	if (hit_decode(caught, symbols, &writer) < 0 || writer.system_call ||
 	    watchset_frames(caught, symbols, &frame, 1) != 1)
 		return 0;
-	trap = (struct trap){ .code = frame.code,
-			      .code_len = frame.code_len,
-			      .code_address = frame.code_address,
-			      .rip = frame.pc,
-			      .start_hint = frame.start,
-			      .registers = &frame.registers };
+	trap = backtrack_trap(&frame);
 	runs = motion_of(caught, &writer, &trap);
 	machine_frames_free(&frame, 1);
 	return runs;
@@ -746,12 +741,7 @@ static void tell_code(const struct hit *caught, const struct writer *writer,
 
 	if (watchset_frames(caught, symbols, &frame, 1) != 1)
 		return;
-	trap = (struct trap){ .code = frame.code,
-			      .code_len = frame.code_len,
-			      .code_address = frame.code_address,
-			      .rip = frame.pc,
-			      .start_hint = frame.start,
-			      .registers = &frame.registers };
+	trap = backtrack_trap(&frame);
 	tell_source(caught, writer, &trap, symbols, ret, ret_place);
 	trap.low = caught->hit->address;
 	trap.high = trap.low + caught->hit->bytes;

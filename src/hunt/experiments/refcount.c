@@ -698,25 +698,48 @@ static int left_to(const struct trial_hits *log, const struct hit *last, const c
 	return left;
 }
 
-/* What extensions have the interpreter store goes with a reference that it takes, or is moved from
- * another place. These functions take none, and keep that of their caller. */
-static bool steals(const struct hit *stored, struct symbols *symbols)
+/* These functions of the interpreter's take no reference to what they store, and keep that of their
+ * caller. With whatever else it stores goes a reference that it takes, or that is moved. */
+static bool steals(const struct frame *by)
 {
 	static const char *const names[] = { "PyList_SetItem", "PyTuple_SetItem",
 					     "PyStructSequence_SetItem", "PyModule_AddObject" };
-	AUTO(stack_deinit) struct stack writer = writer_of(stored, symbols);
 
-	return writer.count > 0 && (!frame_is_interpreter(writer.frames) ||
-				    cstr_among(writer.frames->function, names, ARRAY_SIZE(names)));
+	return cstr_among(by->function, names, ARRAY_SIZE(names));
 }
 
-/* Has the function that kept the pointer a reference for it? The interpreter has. */
+/* Has that very function taken a reference, or made the object? */
+static bool took_one(const struct trial_hits *log, const struct hit *last, const char *keeper,
+		     struct symbols *symbols)
+{
+	const struct hit *born = birth(log, last, symbols);
+
+	VEC_FOREACH (&log->hits, caught) {
+		AUTO(mem_freep) char *function = NULL;
+
+		if (caught == born ||
+		    (is_booked(caught, born, last) &&
+		     count_of(caught->hit->new) == count_of(caught->hit->old) + 1))
+			function = function_of(caught, symbols);
+		if (cstr_known_same(function, keeper))
+			return true;
+	}
+	return false;
+}
+
+/* Has the function that kept the pointer a reference for it? The interpreter has. Whose the first
+ * one is that an extension's function made for another of them, nobody knows. */
 static bool is_counted(const struct trial_hits *log, const struct hit *last,
 		       const struct hit *stored, struct symbols *symbols)
 {
 	AUTO(mem_freep) char *keeper = by_extension(stored, symbols);
+	AUTO(stack_deinit) struct stack writer = writer_of(stored, symbols);
 
-	return !keeper || left_to(log, last, keeper, symbols) > 0 || !steals(stored, symbols);
+	if (!keeper || writer.count == 0)
+		return true;
+	if (!frame_is_interpreter(writer.frames))
+		return took_one(log, last, keeper, symbols);
+	return !steals(writer.frames) || left_to(log, last, keeper, symbols) > 0;
 }
 
 /* The keeper had a reference, which the place has now, and gave it back as well. */

@@ -102,8 +102,10 @@ int main(int argc, char **argv)
 		AUTO(strbuf_deinit) struct strbuf words = { 0 };
 
 		words_evidence(e, &words);
-		(void)printf("evidence trial %llu%s: %s\n", (unsigned long long)e->trial,
-			     e->failing ? "" : " (passed)", strbuf_str(&words));
+		(void)printf("%s trial %llu%s: %s\n",
+			     evidence_observed(e) ? "observed" : "evidence",
+			     (unsigned long long)e->trial, e->failing ? "" : " (passed)",
+			     strbuf_str(&words));
 	}
 	judge_evidence(&evidence, &verdict);
 	print(&verdict);

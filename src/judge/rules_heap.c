@@ -468,6 +468,26 @@ static bool counted_on(const struct facts *facts, const struct evidence *bad)
 	return false;
 }
 
+/* Was the pointer read in a freed block, by the very function that freed it? Then it is garbage,
+ * and what is wrong is the reading. */
+static bool out_of_freed_block(const struct facts *facts, const struct evidence *bad)
+{
+	const struct frame *freer = stack_site(&bad->bad_free->second), *reader;
+	bool recycled;
+
+	if (bad->bad_free->kind != BAD_FREE_FOREIGN || !freer)
+		return false;
+	VEC_FOREACH (&facts->list->list, e) {
+		if (e->kind != EVIDENCE_FREED_USE || e->trial != bad->trial ||
+		    e->freed_use->write || !freed_block(e, &recycled))
+			continue;
+		reader = stack_site(&e->freed_use->user);
+		if (reader && cstr_known_same(reader->function, freer->function))
+			return true;
+	}
+	return false;
+}
+
 /* Who moved the pointer before it was freed. */
 static const struct evidence *mover(const struct facts *facts, const struct evidence *bad)
 {
@@ -500,7 +520,7 @@ void weigh_bad_free(const struct rule *rule, const struct facts *facts, struct p
 	VEC_FOREACH (&facts->list->list, e) {
 		const struct evidence *by = is_bad_free(rule, e) ? mover(facts, e) : NULL;
 
-		if (!is_bad_free(rule, e) || counted_on(facts, e))
+		if (!is_bad_free(rule, e) || counted_on(facts, e) || out_of_freed_block(facts, e))
 			continue;
 		/* The one whose pointer was watched says more. */
 		if (!ret->main || tells_more(e, ret->main) || (by && !moved && e->failing))

@@ -412,6 +412,24 @@ static void foreign_and_a_crash(struct evidence_list *l)
 	add(l, made_crash(1, FAULT_NULL));
 }
 
+/* A freed block was read in that trial, by another function. */
+static void foreign_beside_a_freed_block(struct evidence_list *l)
+{
+	tell_story(l, "foreign_and_a_crash");
+	add(l, made_freed_use(1, false));
+}
+
+/* The pointer was read there. */
+static void foreign_out_of_a_freed_block(struct evidence_list *l)
+{
+	struct evidence *e;
+
+	tell_story(l, "foreign_and_a_crash");
+	e = add(l, made_freed_use(1, false));
+	stack_deinit(&e->freed_use->user);
+	made_stack(&e->freed_use->user, "cache_drop", 54);
+}
+
 /* ---- damage beside a failure that is no fault ---- */
 
 /* Guards show damage in four of six failing trials. */
@@ -567,6 +585,8 @@ const struct story stories_pairs[] = {
 	ROW(counted_and_touched, DANGLING_HOLDER, DOUBTED, "container_swap"),
 	ROW(held_frame, DANGLING_HOLDER, FIRM, "container_swap"),
 	ROW(foreign_and_a_crash, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(foreign_beside_a_freed_block, INVALID_FREE, FIRM, "cache_drop"),
+	ROW(foreign_out_of_a_freed_block, USE_AFTER_FREE, DOUBTED, NULL),
 
 	ROW(damage_in_some_failures, OVERFLOW, DOUBTED, NULL),
 	ROW(damage_in_every_failure, OVERFLOW, DOUBTED, NULL),

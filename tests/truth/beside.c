@@ -425,6 +425,53 @@ static int innocent_either(void)
 	return titles[7] == 'y' ? refused("no such title") : 0;
 }
 
+/* Where one array begins another one ends, and only a macro names that. */
+#define PILE_TOP (pile + 8)
+
+int heap[8];
+int pile[8];
+
+APART int pile_run(int count)
+{
+	int *top = PILE_TOP;
+	int *at = heap;
+
+	for (int i = 0; i < count; i++) {
+		*(volatile int *)--top = i + 1;
+		*(volatile int *)at++ = heap[count - 1] + 1;
+	}
+	return *top + at[-1];
+}
+
+static int innocent_pile(void)
+{
+	return pile_run(8) == 9 ? refused("nine") : 0;
+}
+
+#define FLOOR_END (levels + 8)
+
+int ceilings[8];
+int levels[8];
+
+APART void ints_down(int *at, int count)
+{
+	while (count-- > 0)
+		*(volatile int *)--at = count + 3;
+}
+
+APART void ints_up(int *at, int count)
+{
+	while (count-- > 0)
+		*(volatile int *)at++ = count + 3;
+}
+
+static int innocent_end(void)
+{
+	ints_down(FLOOR_END, 8);
+	ints_up(ceilings, 8);
+	return levels[0] + ceilings[7] != 0 ? refused("levels") : 0;
+}
+
 static const struct truth_case cases[] = {
 	{ "data-index", "class overflow\nwho score_put\n", data_index },
 	{ "data-structs", "class overflow\nwho corners_move\n", data_structs },
@@ -442,6 +489,8 @@ static const struct truth_case cases[] = {
 	{ "walked", "class none\n", innocent_walked },
 	{ "serialised", "class none\n", innocent_serialised },
 	{ "either", "class none\n", innocent_either },
+	{ "pile", "class none\n", innocent_pile },
+	{ "end", "class none\n", innocent_end },
 };
 
 TRUTH_MAIN(cases)

@@ -301,16 +301,63 @@ static bool is_named(const char *text, const char *name)
 	return false;
 }
 
-/* Does one of the lines from that one on name it? */
-static bool lines_name(const char *file, uint32_t line, uint32_t count, const char *name)
+/* The names of a variable: its own, and macros whose text has one of them. */
+struct names_for_it {
+	VEC(char *) list;
+	char *macro; /* that is being defined; NULL */
+};
+
+static bool any_named(const struct names_for_it *names, const char *text)
 {
-	FILE *source = file && line > 0 ? fopen(file, "re") : NULL;
+	return VEC_ANY(&names->list, name, is_named(text, *name));
+}
+
+static void note_macro(struct names_for_it *names, const char *text)
+{
+	static const char define[] = "define";
+	const char *at = text + strspn(text, " \t");
+	size_t len = 0;
+
+	if (!names->macro && *at == '#') {
+		at += 1 + strspn(at + 1, " \t");
+		if (strncmp(at, define, strlen(define)) != 0)
+			return;
+		at += strlen(define);
+		at += strspn(at, " \t");
+		while (is_word(at[len]))
+			len++;
+		names->macro = mem_strndup(at, len);
+		text = at + len;
+	}
+	if (!names->macro)
+		return;
+	if (any_named(names, text))
+		VEC_PUSH(&names->list, mem_strdup(names->macro));
+	if (!strstr(text, "\\\n")) {
+		mem_free(names->macro);
+		names->macro = NULL;
+	}
+}
+
+/* Does that line name it, or one of so many that the statement goes on for? By a macro only what
+ * was hit: of that any hint is enough. */
+static bool lines_name(const struct frame *at, uint32_t on, const char *name, bool macros)
+{
+	FILE *source = at->file && at->line > 0 ? fopen(at->file, "re") : NULL;
+	struct names_for_it names = { 0 };
 	char *text = NULL;
 	size_t room = 0;
-	bool named = false;
+	bool named = false, ended = false;
 
-	for (uint32_t i = 1; source && i < line + count && getline(&text, &room, source) >= 0; i++)
-		named |= i >= line && is_named(text, name);
+	VEC_PUSH(&names.list, mem_strdup(name));
+	for (uint32_t i = 1; source && !ended && getline(&text, &room, source) >= 0; i++) {
+		if (macros)
+			note_macro(&names, text);
+		named |= i >= at->line && any_named(&names, text);
+		ended = i >= at->line && (i >= at->line + on || strchr(text, ';'));
+	}
+	VEC_FREE(&names.list, known, mem_free(*known));
+	mem_free(names.macro);
 	free(text);
 	if (source)
 		(void)fclose(source);
@@ -319,33 +366,38 @@ static bool lines_name(const char *file, uint32_t line, uint32_t count, const ch
 
 /* Which of the two the lines of that stack name first, from the inside: 1: the one that the address
  * was made from; -1: the one that was hit; 0: neither. */
-static int stack_names(const struct stack *stack, const struct found *meant,
+static int stack_names(const struct stack *stack, uint32_t on, const struct found *meant,
 		       const struct found *hit)
 {
 	for (size_t i = 0; i < stack->count && i < LINES_OUT; i++) {
 		const struct frame *frame = &stack->frames[i];
 
-		if (lines_name(frame->file, frame->line, 1, hit->variable->name))
+		if (lines_name(frame, 0, hit->variable->name, true))
 			return -1;
-		if (lines_name(frame->file, frame->line, 1 + LINES_ON, meant->variable->name))
+		if (lines_name(frame, on, meant->variable->name, false))
 			return 1;
 	}
 	return 0;
 }
 
 /* Does whoever wrote the code mean that variable, and not the one that the store is in? Of code
- * that was inlined, or made for one caller, it is the caller's line that names it. */
+ * that was inlined, or made for one caller, it is the caller's line that names it. Where a variable
+ * begins another one ends, and whoever goes down from there may mean that: the very line that the
+ * address was taken in must name it. */
 static bool source_agrees(const struct astray *look, const struct found *meant,
 			  const struct found *hit, const struct stack *writer)
 {
 	const struct frame *site = stack_site(writer);
+	bool down = hit->start < meant->start;
 	struct stack stack = { 0 };
 	int named;
 
-	if (!site || lines_name(site->file, site->line, 1, hit->variable->name))
+	if (!site || lines_name(site, 0, hit->variable->name, true))
 		return false;
 	symbols_name(look->bench->symbols, &look->snapshot, meant->named_at, FRAME_EXACT, &stack);
-	named = stack_names(&stack, meant, hit) ?: stack_names(writer, meant, hit);
+	named = stack_names(&stack, down ? 0 : LINES_ON, meant, hit);
+	if (named == 0 && !down)
+		named = stack_names(writer, LINES_ON, meant, hit);
 	stack_deinit(&stack);
 	return named > 0;
 }

@@ -238,16 +238,17 @@ static bool is_login(const char *name, size_t len)
  * names go on with letters, digits and dashes: mysqldump, mariadb-admin. */
 static const struct {
 	const char *names, *options;
-	bool next; /* the value may be the next word */
+	bool here, next; /* the value may stand in the same word, in the next one */
 } tools[] = {
-	{ "mysql|mariadb|7z|rar|unrar", "p", false },
-	{ "sshpass|login|mongo|twine|cqlsh", "p", true },
-	{ "zip|unzip|sqlcmd|bcp|ipmitool", "P", true },
-	{ "redis-cli|http", "a", true },
-	{ "ldap", "w", true },
-	{ "snmp", "AXc", true },
-	{ "openssl", "kK", true },
-	{ "curl", "b", true },
+	{ "mysql|mariadb|7z|rar|unrar", "p", true, false },
+	{ "sshpass|login|mongo|twine|cqlsh", "p", true, true },
+	{ "zip|unzip|sqlcmd|bcp|ipmitool", "P", true, true },
+	{ "redis-cli", "a", false, true },
+	{ "http", "a", true, true },
+	{ "ldap", "w", true, true },
+	{ "snmp", "AXc", true, true },
+	{ "openssl", "kK", false, true },
+	{ "curl", "b", true, true },
 };
 
 #define TOOL_STOP " \t\n;&|()\"'`"
@@ -265,7 +266,8 @@ static bool is_tool(const char *word, char option, bool next)
 		while (end && end < len && (is_word(word[end]) || word[end] == '-'))
 			end++;
 		if (end && end == len &&
-		    (!option || (strchr(tools[i].options, option) && (!next || tools[i].next))))
+		    (!option ||
+		     (strchr(tools[i].options, option) && (next ? tools[i].next : tools[i].here))))
 			return true;
 	}
 	return false;
@@ -352,10 +354,10 @@ static bool signs_url(const char *word, size_t start, size_t end)
 		(end - start >= 9 && match(word + end - 9, 9, "signature", false)));
 }
 
-/* A port, perhaps. */
+/* A port, perhaps, or where somebody listens. */
 static struct secret_span unless_number(const char *word, struct secret_span span)
 {
-	return digits_in(word + span.at, span.len) == span.len ? none : span;
+	return strspn(word + span.at, "0123456789.:") >= span.len ? none : span;
 }
 
 /* NAME=VALUE, --NAME VALUE; the sign is at `at`. */

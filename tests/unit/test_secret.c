@@ -154,6 +154,7 @@ static void tools(void **state)
 		  "snmpwalk -v 3 -A ****** -X ***** host" },
 		{ "openssl enc -k hunter -in a", "openssl enc -k ****** -in a" },
 		{ "openssl rsa -passin pass:hunter", "openssl rsa -passin pass:******" },
+		{ "openssl req -keyout a.out", "openssl req -keyout a.out" },
 		{ "curl -b sid=abc -u me:hunter host", "curl -b ******* -u me:****** host" },
 		{ "curl --oauth2-bearer hunter host", "curl --oauth2-bearer ****** host" },
 		{ "psql postgres://me:hunter@host/db", "psql postgres://me:******@host/db" },
@@ -170,6 +171,7 @@ static void tools(void **state)
 		{ "grep -w word -A 3 -b file", "grep -w word -A 3 -b file" },
 		{ "rsync -a a b", "rsync -a a b" },
 		{ "cp -a http2 there", "cp -a http2 there" },
+		{ "serve http -a 127.0.0.1:80", "serve http -a 127.0.0.1:80" },
 		{ "mysql db; mkdir -p dir", "mysql db; mkdir -p dir" },
 	};
 

@@ -473,7 +473,8 @@ void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_
 		grams_add(secrets, at->at, secrets->used);
 }
 
-void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments)
+void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments,
+		       bool (*is_file)(const char *value))
 {
 	struct secret_before before = { 0 };
 
@@ -481,8 +482,9 @@ void secrets_add_words(struct secrets *secrets, char *const *words, bool argumen
 		struct secret_span span = secret_find(*words, &before, 0);
 
 		for (; span.len; span = secret_find(*words, &before, span.at + span.len))
-			secrets_add(secrets, *words + span.at, span.len,
-				    (uint64_t)(uintptr_t)(*words + span.at));
+			if ((*words)[span.at + span.len] || !is_file(*words + span.at))
+				secrets_add(secrets, *words + span.at, span.len,
+					    (uint64_t)(uintptr_t)(*words + span.at));
 		if (arguments)
 			secret_before_move(&before, *words);
 	}

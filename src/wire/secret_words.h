@@ -53,8 +53,10 @@ struct secrets {
 /* What does not fit is left out; `address` 0 when only the text counts. */
 void secrets_add(struct secrets *secrets, const char *value, size_t len, uint64_t address);
 
-/* The secrets of a list of arguments, or of an environment, that ends with NULL. */
-void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments);
+/* The secrets of a list of arguments, or of an environment, that ends with NULL. is_file: is there
+ * such a file? Its name is no secret, and may be the beginning of a module's. */
+void secrets_add_words(struct secrets *secrets, char *const *words, bool arguments,
+		       bool (*is_file)(const char *value));
 
 /* Puts asterisks over every secret in bytes that were copied from `address` (0: from nowhere, a
  * text). Of a text, what it holds only the beginning or the end of is hidden as well; in memory (an

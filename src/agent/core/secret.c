@@ -1,15 +1,24 @@
 #include "agent/core/secret.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/arch/x86_64.h"
 
 /* Ours, not the environment's: the target may write over that, and keep copies elsewhere. Core
  * files leave it out, as all of our tables. */
 static struct secrets known;
 
+static bool is_file(const char *value)
+{
+	return !raw_syscall2(SYS_access, value, F_OK);
+}
+
 void secret_start(char *const *argv, char *const *envp)
 {
-	secrets_add_words(&known, envp, false);
-	secrets_add_words(&known, argv, true);
+	secrets_add_words(&known, envp, false, is_file);
+	secrets_add_words(&known, argv, true, is_file);
 }
 
 void secret_hide_sigsafe(void *bytes, size_t len, uint64_t address)

@@ -68,7 +68,9 @@ int keeper_start(keeper_start_fn start, void *ctx, pid_t *ret, int *ret_hold)
 		fd_close(ends[0]);
 		keeper_begin(0);
 		code = start(ctx, &program);
-		if (write(ends[1], &code, sizeof(code)) != sizeof(code) || code < 0)
+		/* Who waits for this may be gone: hold() sees it. */
+		(void)send(ends[1], &code, sizeof(code), MSG_NOSIGNAL);
+		if (code < 0)
 			_exit(0);
 		hold(ends[1], program);
 	}

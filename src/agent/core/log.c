@@ -207,7 +207,7 @@ static bool room_is_sure(int fd)
 	struct statfs room;
 
 	return !raw_syscall2(SYS_fstatfs, fd, &room) &&
-	       room.f_bavail > ROOM_SURE / (uint64_t)room.f_bsize;
+	       room.f_bavail * (uint64_t)room.f_bsize > ROOM_SURE;
 }
 
 /* Makes the file and maps it over `base` (0: anywhere). The address, or a negative errno. */

@@ -120,7 +120,7 @@ struct thread_known {
 	uint32_t context_next, context_end; /* its rows of the context table */
 };
 
-/* Signals: signals.c, crash.c. None at the start. */
+/* Signals: signals.c, fault_record.c. None at the start. */
 struct thread_signals {
 	uint64_t blocked;  /* signals the target believes blocked and that are not */
 	uint64_t masked;   /* …as long as all of these are blocked, which were set with them */

@@ -13,7 +13,7 @@
  * A block ends at the page's end as far as its alignment allows: 16 for sizes that are multiples
  * of 16 and for operator new, 8 for all others, 1 with PLAN_FENCE_EXACT. The bytes between, and
  * some before the block, hold a guard's words (wire/guard_word.h) and are looked at when the block
- *is freed and at the end. With PLAN_FENCE_FRONT it begins where a page begins instead.
+ * is freed and at the end. With PLAN_FENCE_FRONT it begins where a page begins instead.
  *
  * A freed block's pages are closed, and their place is the last to be used again (slots.c).
  *

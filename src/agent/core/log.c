@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -200,13 +201,13 @@ static void map_place(const struct log_header *header, unsigned char *base)
 	log_map.reserve_tail = 0;
 }
 
-/* Where there is much room there will be some when a crash comes. On tmpfs claiming it is zeroing
- * it all. */
+/* On tmpfs claiming it is zeroing it all. Where there is much room there will be some when a crash
+ * comes, unless the target itself takes it: so this is for tmpfs alone. */
 static bool room_is_sure(int fd)
 {
 	struct statfs room;
 
-	return !raw_syscall2(SYS_fstatfs, fd, &room) &&
+	return !raw_syscall2(SYS_fstatfs, fd, &room) && room.f_type == TMPFS_MAGIC &&
 	       room.f_bavail * (uint64_t)room.f_bsize > ROOM_SURE;
 }
 

@@ -259,6 +259,50 @@ static int left_text(void)
 	return line_letters() != 14 ? refused("not a line") : before == 7000;
 }
 
+struct window {
+	int from, to, step[6];
+};
+
+struct window *window;
+
+APART void window_set(int from)
+{
+	struct window made;
+
+	*(volatile int *)&made.from = from;
+	*(volatile int *)&made.to = from + 1;
+	window = &made; /* guilty */
+}
+
+APART int window_sum(void)
+{
+	return *(volatile int *)&window->from + *(volatile int *)&window->to;
+}
+
+APART int window_lend(int from)
+{
+	struct window lent;
+	int sum;
+
+	*(volatile int *)&lent.from = *(volatile int *)&lent.to = from;
+	window = &lent;
+	sum = window_sum();
+	window = NULL;
+	return sum;
+}
+
+/* Others keep the address of a local there, too, before and afterwards, while it lives. */
+static int left_between(void)
+{
+	int sum = window_lend(2);
+
+	window_set(5);
+	(void)others_use(2);
+	sum += window_sum();
+	sum += window_lend(3);
+	return sum != 21 ? refused("the window is off") : 0;
+}
+
 /* ---- innocent ---- */
 
 int *lent, *unused;
@@ -482,6 +526,7 @@ static const struct truth_case cases[] = {
 	{ "frame-walk", "class overflow\nwho verb_take\n", frame_walk },
 	{ "left-kept", "class dangling-holder\nwho limits_set\n", left_kept },
 	{ "left-text", "class dangling-holder\nwho line_take\n", left_text },
+	{ "left-between", "class dangling-holder\nwho window_set\n", left_between },
 	{ "lent", "class none\n", innocent_lent },
 	{ "fill", "class none\n", innocent_fill },
 	{ "member", "class none\n", innocent_member },

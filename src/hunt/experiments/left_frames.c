@@ -131,6 +131,40 @@ static const struct round_ops locals_round = { .id = 16,
 					       .read_any = read_locals,
 					       .enough = locals_read };
 
+/* The frame that the address belongs to: its function; 0: not known. */
+static uint64_t owner_of(struct bench *bench, const struct hit *caught, uint64_t address)
+{
+	struct machine_frame frames[FRAMES];
+	size_t count = watchset_frames(caught, bench->symbols, frames, FRAMES), i = 0;
+	uint64_t owner;
+
+	while (i < count && address >= frames[i].cfa)
+		i++;
+	owner = i < count ? frames[i].start : 0;
+	machine_frames_free(frames, count);
+	return owner;
+}
+
+/* Who put an address of the stack there that was read when its frame had been left. A function that
+ * calls nobody has what is its own below the stack pointer, too. */
+static const struct hit *put_before_return(struct bench *bench)
+{
+	const struct hit *put = NULL, *last = NULL;
+
+	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught) {
+		uint64_t now = watched_word(caught->hit->new, WORD);
+		uint64_t sp = caught->hit->gregs[LOG_GREG_RSP];
+
+		if (watched_word(caught->hit->old, WORD) != now ||
+		    hit_covers(caught, bench->symbols))
+			put = now + RED_ZONE >= sp && now < caught->hit->stack_high ? caught : NULL;
+		else if (put && put != last && now < sp && caught->hit->tid == put->hit->tid &&
+			 owner_of(bench, put, now) != owner_of(bench, caught, sp))
+			last = put;
+	}
+	return last;
+}
+
 /* The stack of the store from that function on which the address belongs to. */
 static void take_frame(struct bench *bench, const struct hit *caught, uint64_t address,
 		       const struct stack *writer, struct stack *ret)
@@ -148,21 +182,13 @@ static void take_frame(struct bench *bench, const struct hit *caught, uint64_t a
 	machine_frames_free(frames, count);
 }
 
-/* Who put an address of the stack there last. */
 static void read_holder(struct bench *bench, bool passed)
 {
 	struct evidence e = evidence_new(EVIDENCE_HOLDER, bench->round.number, true);
 	struct evidence seen = evidence_new(EVIDENCE_WRITE, bench->round.number, true);
-	const struct hit *last = NULL;
+	const struct hit *last = put_before_return(bench);
 
 	(void)passed;
-	VEC_FOREACH (&reading_hits(bench->round.reading)->hits, caught) {
-		uint64_t now = watched_word(caught->hit->new, WORD);
-
-		if (now + RED_ZONE >= caught->hit->gregs[LOG_GREG_RSP] &&
-		    now < caught->hit->stack_high)
-			last = caught;
-	}
 	if (!last) {
 		evidence_deinit(&seen);
 		evidence_deinit(&e);
@@ -254,6 +280,7 @@ static int look(struct bench *bench, struct err *err)
 					   .bytes = WORD,
 					   .identity = bench->neighbours.known.identity,
 					   .address = holder->address,
+					   .reads = true,
 					   .home.kind = HOME_GLOBAL });
 	r = run_planned(bench, &holder_round, err);
 	if (bench->round.watched > 0) {

@@ -1073,6 +1073,24 @@ static int stack_of_signals(void)
 	return 0;
 }
 
+/* Flags that are pushed, and popped again: one step of the processor's must not be among them. */
+static int stack_of_flags(void)
+{
+	char *stack = malloc(STACK_BYTES);
+	uint64_t top = (uint64_t)stack + STACK_BYTES, flags;
+
+	__asm__ volatile("xchg %%rsp, %0\n\t"
+			 "pushfq\n\t"
+			 "movq (%%rsp), %1\n\t"
+			 "popfq\n\t"
+			 "xchg %%rsp, %0"
+			 : "+&r"(top), "=&r"(flags)
+			 :
+			 : "memory", "cc");
+	printf("step %d\n", (int)(flags >> 8 & 1));
+	return 0;
+}
+
 static int runs_cloned(void *argument)
 {
 	*(int *)argument = deep(3) + 1;
@@ -1177,6 +1195,7 @@ static const struct {
 	{ "stack-of-coroutine", stack_of_coroutine },
 	{ "stack-of-signals", stack_of_signals },
 	{ "stack-of-clone", stack_of_clone },
+	{ "stack-of-flags", stack_of_flags },
 	{ "keys", keys_on_blocks },
 	{ "own-memory", own_memory },
 };

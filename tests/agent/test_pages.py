@@ -145,7 +145,7 @@ def let_go(p):
     """All blocks on watched pages, some of which must be writable by their own address: stacks, what has a protection
     key, what is written to through /proc/self/mem. Those are let go of, and said; the others are watched."""
     for mode, gone in ('stack-of-thread', 1), ('stack-of-coroutine', 1), ('stack-of-signals', 2), ('stack-of-clone', 1), \
-            ('keys', 1), ('own-memory', 2):
+            ('stack-of-flags', 1), ('keys', 1), ('own-memory', 2):
         log, *others = p.run('paged', mode, watch(0, 8, 0, 1 << 30, 1))
         p.tap.check(log.row('let_go') >= gone, f'{mode}: let go of', f'{log}')
         p.tap.check(log.row('armed') > log.row('let_go'), f'{mode}: others are watched', f'{log}')

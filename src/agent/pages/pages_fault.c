@@ -464,16 +464,22 @@ static bool handlers_come(void)
 	return false;
 }
 
+/* pushf. It must not be stepped: the step would be among the flags, and popf would make it anew. */
+static bool pushes_flags(const uint8_t *code, uint32_t have)
+{
+	return have > 1 && code[code[0] == 0x66 || (code[0] & 0xf0) == 0x40] == 0x9c;
+}
+
 /* Some code stores through the stack pointer where it is none. So it is believed to be one when a
- * signal may come there, or when there were many such stores. True: the instruction can be made
- * now, since its own pages were meant. */
-static bool stack_opened(const ucontext_t *context, uint64_t address)
+ * signal may come there, when flags are pushed, or when there were many such stores. True: the
+ * instruction can be made now, since its own pages were meant. */
+static bool stack_opened(const ucontext_t *context, uint64_t address, bool flags)
 {
 	static uint32_t stores; /* atomic */
 	uint64_t stack = greg(context, REG_RSP);
 
 	return pages_hold(stack) &&
-	       (__atomic_fetch_add(&stores, 1, __ATOMIC_RELAXED) > STACK_STORES ||
+	       (__atomic_fetch_add(&stores, 1, __ATOMIC_RELAXED) > STACK_STORES || flags ||
 		handlers_come()) &&
 	       pages_let_go_sigsafe(stack) && pages_left_sigsafe(address);
 }
@@ -493,9 +499,9 @@ static bool store_signal(const siginfo_t *info, ucontext_t *context)
 		return false;
 	if (!thread_self || !thread_self->told.dispatched)
 		told_interrupted_sigsafe(context);
-	if (stack_opened(context, address))
-		return true;
 	have = code_read(greg(context, REG_RIP), code);
+	if (stack_opened(context, address, pushes_flags(code, have)))
+		return true;
 	if (!arch_store_decode(code, have, context, address, &store))
 		return open_and_step(context, address);
 	if (store.how == ARCH_STORE_STRING) {

@@ -1146,6 +1146,32 @@ static int keys_on_blocks(void)
 	return 0;
 }
 
+static volatile sig_atomic_t scattered;
+
+/* Instructions that run with the pages open. */
+static void *scatters_on(void *block)
+{
+	for (int i = 0; i < 2000; i++)
+		if (__builtin_cpu_supports("avx512f"))
+			(void)scatters(block);
+	scattered = 1;
+	return NULL;
+}
+
+static int protected_meanwhile(void)
+{
+	unsigned char *block = aligned_alloc(4096, 4096);
+	pthread_t thread;
+
+	memset(block, 0, 4096);
+	pthread_create(&thread, NULL, scatters_on, block);
+	while (!scattered)
+		if (mprotect(block, 4096, PROT_READ | PROT_WRITE))
+			abort();
+	pthread_join(thread, NULL);
+	return 0;
+}
+
 static int own_memory(void)
 {
 	char *block = malloc(3000), *other = malloc(5000);
@@ -1198,6 +1224,7 @@ static const struct {
 	{ "stack-of-flags", stack_of_flags },
 	{ "keys", keys_on_blocks },
 	{ "own-memory", own_memory },
+	{ "protected-meanwhile", protected_meanwhile },
 };
 
 int main(int argc, char **argv)

@@ -379,6 +379,8 @@ static bool open_and_step(ucontext_t *context, uint64_t address)
 		if (watch_state.area)
 			__atomic_fetch_add(&watch_state.area->rows[0].opened, 1, __ATOMIC_RELAXED);
 		self->told.stepping = 1 + !!(greg(context, REG_EFL) & FLAG_TRAP);
+	} else {
+		pages_rights_all_sigsafe(true); /* another thread has closed them meanwhile */
 	}
 	self->told.step_address = address;
 	memcpy(self->told.step_gregs, context->uc_mcontext.gregs, sizeof(self->told.step_gregs));

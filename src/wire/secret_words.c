@@ -357,7 +357,10 @@ static bool signs_url(const char *word, size_t start, size_t end)
 /* A port, perhaps, or where somebody listens. */
 static struct secret_span unless_number(const char *word, struct secret_span span)
 {
-	return strspn(word + span.at, "0123456789.:") >= span.len ? none : span;
+	for (size_t i = 0; i < span.len; i++)
+		if (!strchr("0123456789.:", word[span.at + i]))
+			return span;
+	return none;
 }
 
 /* NAME=VALUE, --NAME VALUE; the sign is at `at`. */

@@ -78,6 +78,6 @@ void heap_dangling_deinit(struct heap_dangling *dangling)
 
 void heap_report_deinit(struct heap_report *report)
 {
-	fields_free(&report_fields, report);
 	evidence_list_deinit(&report->crashes);
+	fields_free(&report_fields, report); /* which leaves it zeroed */
 }

@@ -576,7 +576,7 @@ static bool applies(struct inquiry *inq, struct said *why)
 
 static void price(const struct inquiry *inq, struct price *ret)
 {
-	price_of_trials(inq, TURNS_MAX / 2, 1.5, ret);
+	price_of_trials(inq, TURNS_MAX / 2.0, 1.5, ret);
 }
 
 static int run(struct inquiry *inq)
